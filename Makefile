@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)  ## set up everything, then the main job on a real served model, into runs/demo
 	$(BIN)/hallulab serve $(MODEL) --prepare
-	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --out runs/demo -- --enforce-eager
+	$(BIN)/hallulab run -c examples/demo.yaml --model $(MODEL) --out runs/demo -- --enforce-eager
 
 test: $(STAMP) browser  ## the tests that one waits for, on all cores
 	$(BIN)/python -m pytest
@@ -40,11 +40,11 @@ live: $(STAMP) browser  ## the tests that start a real vLLM
 	$(BIN)/python -m pytest -m live
 
 replay: $(STAMP)  ## the recorded run, offline, into runs/replay, and its replies judged by a second, capable judge
-	$(BIN)/hallulab run -c docs/demo.yaml --model $(MODEL) --replay $(RECORDING) --fresh --out runs/replay
+	$(BIN)/hallulab run -c examples/demo.yaml --model $(MODEL) --replay $(RECORDING) --fresh --out runs/replay
 	$(BIN)/python -m benchmarks.second_judge runs/replay
 
 replay-headline: $(STAMP)  ## the recorded headline experiment, offline, into runs/headline, and its tables, with a second judge
-	$(BIN)/hallulab run -c docs/headline.yaml --model $(MODEL) --replay $(HEADLINE) --fresh --out runs/headline
+	$(BIN)/hallulab run -c examples/headline.yaml --model $(MODEL) --replay $(HEADLINE) --fresh --out runs/headline
 	$(BIN)/python -m benchmarks.headline runs/headline
 	$(BIN)/python -m benchmarks.second_judge runs/headline
 

@@ -66,7 +66,7 @@ def is_small_model(client: ModelClient) -> bool:
 def identify_model(client: ModelClient) -> str:
     """Return what stands for a served model in a result's identity.
 
-    That is its name in the catalogue, else `root ` with its root, else its served name; and the hash of what
+    It is its name in the catalogue, else `root ` with its root, else its served name; and the hash of what
     the user adds to requests, which changes answers.
     """
     name = find_catalogue_name(client) or (f"root {client.root}" if client.root else client.endpoint.model)

@@ -36,7 +36,7 @@ NUMBERS = (FIXED, 32, 64, 128, 256)
 
 @dataclass(frozen=True)
 class Busy:
-    """An endpoint, as `hallulab.testing.busy_endpoint` takes it."""
+    """An endpoint, as `tests.kit.busy_endpoint` takes it."""
 
     name: str
     seconds: float
@@ -66,7 +66,7 @@ class Reading:
 def serve(busy: Busy) -> Iterator[str]:
     """Serve an endpoint from a process of its own; yield its base URL."""
     numbers = (str(busy.seconds), str(busy.capacity), str(busy.most))
-    command = [sys.executable, "-m", "hallulab.testing.busy_endpoint", *numbers]
+    command = [sys.executable, "-m", "tests.kit.busy_endpoint", *numbers]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -16,8 +16,8 @@ from benchmarks.command import build_parser
 from benchmarks.scale.made_run import CHATBOTS, DETECTORS, conversations, verdicts
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
-from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.metrics.blame_counts import MOST_EXAMINED, Library
+from hallulab.scenarios.transcript import Conversation, Passage, Verdict
+from hallulab.simulator.metrics.blame import MOST_EXAMINED, Library
 from hallulab.simulator.metrics.hallucinations import index_by_detector
 from hallulab.simulator.metrics.metric import RunFacts
 from hallulab.simulator.report.build import RunCounts
@@ -34,27 +34,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--conversations", type=int, default=MOST_EXAMINED, metavar="N")
     number = parser.parse_args(arguments).conversations
     judged = [(one, list(verdicts(one))) for one in conversations(number)]
-    library = build_library(number)
+    passages = tuple(one for document in load_scenario(PACK).documents for one in cut_into_passages(document))
     begun = time.process_time()
-    _ = library.index
+    _ = Library(passages, number).index
     print(f"the words of the pack: {time.process_time() - begun:.2f} s, once in a process")
-    without, whole = (time_counting(judged, one) / number for one in (None, library))
+    without, whole = (time_counting(judged, one) / number for one in (None, passages))
     print(f"a conversation: {1000 * without:.2f} ms without, {1000 * whole:.2f} ms where it is examined")
-    share = build_library(LARGE).share
+    share = Library(passages, LARGE).share
     more = share * (whole - without)
     print(f"of {LARGE:,} conversations {share:.0%} are examined: {LARGE * more:.0f} s more")
     return 0
 
 
-def build_library(planned: int) -> Library:
-    """Return the pack's documents for a run of so many conversations."""
-    documents = load_scenario(PACK).documents
-    return Library([one for document in documents for one in cut_into_passages(document)], planned)
-
-
-def time_counting(judged: Judged, library: Library | None) -> float:
+def time_counting(judged: Judged, passages: Sequence[Passage] | None) -> float:
     """Return the seconds of a processor in which a report counts conversations."""
-    counts = RunCounts(RunFacts(CHATBOTS, DETECTORS, library=library))
+    counts = RunCounts(RunFacts(CHATBOTS, DETECTORS, passages=passages, planned=len(judged)))
     begun = time.process_time()
     for one, found in judged:
         counts.add(one, index_by_detector(found), ())

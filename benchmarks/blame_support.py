@@ -43,7 +43,7 @@ from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenar
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Judgement, Passage, Turn
-from hallulab.simulator.metrics.blame_counts import BLAMES, Blame, TurnReading
+from hallulab.simulator.metrics.blame import BLAMES, Blame, TurnReading
 from hallulab.simulator.metrics.support import (
     BEARS,
     LACKS,

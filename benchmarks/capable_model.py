@@ -34,9 +34,9 @@ from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import NOTHING, format_number, format_with_interval
-from hallulab.simulator.bench.evaluate import Evaluation, evaluate
+from hallulab.simulator.bench.evaluate import Evaluation, compute_costs, evaluate
 from hallulab.simulator.bench.levels import Level, collect_items, group_numbers
-from hallulab.simulator.bench.rows import LevelRow, compute_costs
+from hallulab.simulator.bench.rows import LevelRow
 from hallulab.simulator.bench.split import choose_replies
 from hallulab.simulator.engine.models import open_pool
 from hallulab.simulator.records.experiment_file import load_experiment

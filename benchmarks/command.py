@@ -13,7 +13,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.text.wording import NOTHING, clean_for_terminal
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 
 Measure = Callable[[Recording, Experiment], Coroutine[Any, Any, str]]

@@ -96,7 +96,7 @@ def measure_shares(design: str, personas: int, more: float, trials: int) -> tupl
     """Return the shares of the trials in which any line is told apart, and in which any is worse."""
     random = np.random.default_rng([personas, len(design)])
     found = [compare_made(random, design, personas, more) for _ in range(trials)]
-    apart = [any(line.told_apart for line in lines) for lines in found]
+    apart = [any(line.is_significant for line in lines) for lines in found]
     worse = [any(line.worse for line in lines) for lines in found]
     return float(np.mean(apart)), float(np.mean(worse))
 

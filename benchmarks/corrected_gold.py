@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,14 +21,9 @@ from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.bench.chats import LABELS, collect_annotated
 from hallulab.simulator.metrics.annotations import Annotations
-from hallulab.simulator.metrics.prediction_powered import (
-    JudgedTurn,
-    collect_judged_turns,
-    compute_turn_sums,
-    estimate_means,
-    sum_turns,
-)
+from hallulab.simulator.metrics.judged_turns import JudgedTurn, collect_judged_turns
 from hallulab.simulator.statistics.intervals import Floats
+from hallulab.simulator.statistics.prediction_powered import compute_turn_sums, estimate_means
 
 DETECTORS = ("halludetect", "metarag")
 DRAWS = 1_000
@@ -76,6 +71,23 @@ def _numbers(turns: Sequence[JudgedTurn], chatbots: Sequence[str]) -> list[float
     """Return HPT-1 of each chatbot as counted."""
     totals = sum_turns(turns, chatbots, lambda turn: (1, turn.spans)).sum(axis=0)
     return [float(spans / number) for number, spans in totals]
+
+
+def sum_turns(
+    turns: Iterable[JudgedTurn],
+    chatbots: Sequence[str],
+    of_turn: Callable[[JudgedTurn], tuple[float, ...]],
+) -> Floats:
+    """Add up what `of_turn` gives: shape (personas, chatbots, values)."""
+    turns = list(turns)
+    rows = {person: place for place, person in enumerate(sorted({turn.person for turn in turns}))}
+    columns = {name: place for place, name in enumerate(chatbots)}
+    values = np.array([of_turn(turn) for turn in turns], dtype=np.float64)
+    found = np.zeros((len(rows), len(columns), values.shape[1]))
+    np.add.at(
+        found, ([rows[turn.person] for turn in turns], [columns[turn.chatbot] for turn in turns]), values
+    )
+    return found
 
 
 def _errors(numbers: Sequence[float], truth: Mapping[str, float]) -> Floats:

@@ -19,17 +19,14 @@ from itertools import product
 import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
-from hallulab.simulator.metrics.corrections import (
-    LEAD,
-    Number,
+from hallulab.simulator.metrics.corrections import LEAD, Number, estimate_by_known, estimate_by_people
+from hallulab.simulator.statistics.intervals import Floats, Integers, Ratio, compute_intervals
+from hallulab.simulator.statistics.prediction_powered import compute_thetas, estimate_means
+from hallulab.simulator.statistics.prevalence import (
+    DetectorErrors,
     compute_best_probabilities,
     draw_weighed_totals,
-    estimate_by_known,
-    estimate_by_people,
 )
-from hallulab.simulator.metrics.prediction_powered import compute_thetas, estimate_means
-from hallulab.simulator.statistics.intervals import Floats, Integers, Ratio, compute_intervals
-from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 RUNS = 600
 CONVERSATIONS = (10, 20, 50, 200)

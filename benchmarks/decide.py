@@ -27,18 +27,21 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from benchmarks.command import build_parser, format_table, get_exit_code
-from hallulab.simulator.decide.decision import LEVEL, MARGIN, compute_pair_level, find_worse
-from hallulab.simulator.decide.sequence import (
+from hallulab.simulator.metrics.hallucinations import Tally, count_verdicts, index_by_detector
+from hallulab.simulator.records.experiment_fields import BATCH
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.statistics.sequence import (
     CEILING,
+    LEVEL,
+    MARGIN,
     STAKES,
     Floats,
     compute_bar,
     compute_capital,
     compute_growth,
+    compute_pair_level,
+    find_worse,
 )
-from hallulab.simulator.metrics.hallucinations import Tally, count_verdicts, index_by_detector
-from hallulab.simulator.records.deciding import BATCH
-from hallulab.simulator.records.folder import RunFolder
 
 EXPERIMENTS = 2_000
 """Experiments of a setting."""
@@ -123,7 +126,7 @@ class Followed:
 
 
 def follow(rates: Floats, truth: Floats, margin: float = MARGIN) -> Followed:
-    """Follow experiments person by person, as `hallulab.simulator.decide.decision.Decider` does.
+    """Follow experiments person by person, as `hallulab.simulator.statistics.sequence.Decider` does.
 
     Args:
         rates: HPT by experiment, person and chatbot.

@@ -15,8 +15,7 @@ from scipy.stats import t as student
 
 from benchmarks.command import build_parser, format_table, get_exit_code
 from benchmarks.decide import EXPERIMENTS, HORIZON, SETTINGS, Booleans, Integers, Setting
-from hallulab.simulator.decide.decision import LEVEL, MARGIN
-from hallulab.simulator.decide.sequence import CEILING, STAKES, Floats, compute_bar
+from hallulab.simulator.statistics.sequence import CEILING, LEVEL, MARGIN, STAKES, Floats, compute_bar
 
 LEAST = 10
 """Persons before which no method is asked."""

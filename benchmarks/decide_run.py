@@ -20,10 +20,10 @@ from typing import Any
 import hallulab
 from benchmarks.command import build_parser, format_head, format_row
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.simulator.records.config import DEFAULT_SCENARIO
-from hallulab.testing.planted_rates import describe_bots, make_planted_script
+from hallulab.simulator.records.experiment import DEFAULT_SCENARIO
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import words_for_vectors
+from tests.kit.planted_rates import describe_bots, make_planted_script
 
 TURNS = 4
 """Turns of each conversation."""

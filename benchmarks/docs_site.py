@@ -26,8 +26,8 @@ from hallulab.scenarios.packs.pack import Persona, ScriptedMessage
 from hallulab.scenarios.packs.pack_files import PersonasFile, ScenarioFile
 from hallulab.simulator.bench.sweep import Sweep
 from hallulab.simulator.cli.main import app
-from hallulab.simulator.records.config import Component, Experiment
-from hallulab.simulator.stress.rag_trust.config import StressConfig
+from hallulab.simulator.rag_trust.config import RagTrustConfig
+from hallulab.simulator.records.experiment import Component, Experiment
 
 SCHEMAS: Mapping[str, tuple[type[BaseModel], str]] = {
     "experiment": (Experiment, "an experiment file ([experiment.md](experiment.md))"),
@@ -35,7 +35,7 @@ SCHEMAS: Mapping[str, tuple[type[BaseModel], str]] = {
     "personas": (PersonasFile, "`personas.yaml` of a pack ([scenario-packs.md](scenario-packs.md))"),
     "policy": (Policy, "a safeguard's policy ([safeguards.md](safeguards.md))"),
     "sweep": (Sweep, "a sweep of `hallulab bench` ([bench.md](bench.md#sweeps))"),
-    "stress": (StressConfig, "a file of `hallulab rag-trust` ([rag-trust.md](rag-trust.md))"),
+    "stress": (RagTrustConfig, "a file of `hallulab rag-trust` ([rag-trust.md](rag-trust.md))"),
 }
 """Name of a schema → the model that reads such a file, and what the file is."""
 

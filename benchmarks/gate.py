@@ -23,6 +23,8 @@ import numpy as np
 
 from benchmarks.command import build_parser, format_table, get_exit_code
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.simulator.compare.gate import judge_run
+from hallulab.simulator.compare.gate_result import GateRules
 from hallulab.simulator.compare.summary import (
     ConversationSummary,
     RunSummary,
@@ -31,12 +33,10 @@ from hallulab.simulator.compare.summary import (
 )
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.gate.judge import judge_run
-from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 
-EXPERIMENT, RECORDING = Path("docs/headline.yaml"), Path("tests/recordings/headline.jsonl.gz")
+EXPERIMENT, RECORDING = Path("examples/headline.yaml"), Path("tests/recordings/headline.jsonl.gz")
 REPEATS = 200
 PERSONAS = (7, 13, 20, 36, 60, 100)
 GUARDED = 36

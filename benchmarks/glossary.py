@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hallulab.simulator.bench.tables import TABLES as BENCH
-from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.calibration.document import TABLES as CALIBRATE
+from hallulab.simulator.rag_trust.document import TABLES as RAG_TRUST
+from hallulab.simulator.report.build import load_metrics
 from hallulab.simulator.report.realism import TABLES as REALISM
-from hallulab.simulator.show.columns import Column, render_glossary
-from hallulab.simulator.stress.calibrate.tables import TABLES as CALIBRATE
-from hallulab.simulator.stress.rag_trust.tables import TABLES as STRESS
+from hallulab.simulator.show.columns import Column
+from hallulab.simulator.show.markdown import render_glossary
 
 _HEAD = """# What the columns mean
 
@@ -19,7 +20,7 @@ The terminal has the columns that fit, in the same order, under shorter headings
 
 `python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, declared in
 `simulator/metrics/*.py`, `simulator/report/realism.py`, `simulator/bench/tables.py`,
-`simulator/stress/calibrate/tables.py` and `simulator/stress/rag_trust/tables.py`.
+`simulator/calibration/document.py` and `simulator/rag_trust/document.py`.
 [methods.md](methods.md), [realism.md](realism.md), [bench.md](bench.md) and [rag-trust.md](rag-trust.md) say
 how the numbers are counted.
 """
@@ -32,7 +33,7 @@ def page() -> str:
         *_tables("`hallulab realism`", REALISM),
         *_tables("`hallulab bench`", BENCH),
         *_tables("`hallulab calibrate`", CALIBRATE),
-        *_tables("`hallulab rag-trust`", STRESS),
+        *_tables("`hallulab rag-trust`", RAG_TRUST),
     )
     return "\n".join((_HEAD, *parts))
 

@@ -31,7 +31,7 @@ PROCESSES = 2
 """Commands under way at once."""
 
 _MODEL = ("--model", "qwen2.5-coder-1.5b")
-_REPLAYED = {"demo": "docs/demo.yaml", "headline": "docs/headline.yaml"}
+_REPLAYED = {"demo": "examples/demo.yaml", "headline": "examples/headline.yaml"}
 _FORMATS = ("bench", "openai", "sharegpt", "csv", "ragtruth", "jsonl")
 """Formats of `export` whose files are text."""
 _LISTED = ("scenarios", "personas", "chatbots", "detectors", "models")

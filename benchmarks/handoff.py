@@ -15,14 +15,14 @@ from pathlib import Path
 
 from benchmarks.command import format_table, run_recorded
 from hallulab.agents.models.recording import Recording
+from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.chatbots.agent import AgentBot
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.engine.models import build_knowledge, open_pool
-from hallulab.simulator.engine.participants import make_knowledge
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 RECORDING = Path("tests") / "recordings" / "handoff.jsonl.gz"
 """The packed answers, relative to the repository."""
@@ -45,7 +45,9 @@ async def count_outcomes(recording: Recording, experiment: Experiment) -> Counte
     outcomes: Counter[str] = Counter()
     async with open_pool(experiment, recording) as pool:
         await pool.check()
-        knowledge = make_knowledge(experiment, scenario, pool)
+        knowledge = KnowledgeBase(
+            scenario, embedding_model=experiment.embedding_model, recording=pool.recording
+        )
         if not recording.replaying:
             await build_knowledge(knowledge, quiet=True)
         context = ChatbotContext(

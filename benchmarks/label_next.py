@@ -22,18 +22,11 @@ from benchmarks.coverage import made_up, truth
 from hallulab.scenarios.datasets.annotations import Draw
 from hallulab.scenarios.text.wording import format_number
 from hallulab.simulator.annotate.plan import DrawPlan, ScoredTurn, draw_cells, plan_draw
-from hallulab.simulator.annotate.turns import collect_scored_turns
+from hallulab.simulator.annotate.sheet import collect_scored_turns
 from hallulab.simulator.metrics.corrections import LEAST_ANNOTATED, estimate_by_people
-from hallulab.simulator.metrics.prediction_powered import (
-    JudgedTurn,
-    Panel,
-    PPIEstimate,
-    collect_judged_turns,
-    estimate_means,
-    sum_judged_turns,
-)
+from hallulab.simulator.metrics.judged_turns import JudgedTurn, Panel, collect_judged_turns, sum_judged_turns
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.statistics.drawn_turns import estimate_drawn_error
+from hallulab.simulator.statistics.prediction_powered import PPIEstimate, estimate_drawn_error, estimate_means
 from hallulab.simulator.statistics.prevalence import compute_t_interval
 
 DETECTORS = ("halludetect", "metarag")

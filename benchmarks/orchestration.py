@@ -36,7 +36,7 @@ from hallulab.agents.models.transport import make_network
 from hallulab.simulator.cli.main import COLLECTED_AFTER
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 
 CONCURRENCY = 16

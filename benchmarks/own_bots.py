@@ -29,7 +29,7 @@ from openai import AsyncOpenAI
 from benchmarks.command import build_parser
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack
 

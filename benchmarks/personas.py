@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
-from hallulab.simulator.metrics.comparison import build_findings, compare
+from hallulab.simulator.metrics.comparisons import build_findings, compare
 from hallulab.simulator.metrics.hallucinations import Tally
-from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.results import build_rows
 from hallulab.simulator.metrics.run_sums import Key, sum_tallies
 from hallulab.simulator.metrics.spending import sum_calls
 

@@ -36,7 +36,7 @@ def make_runs(folder: Path) -> dict[str, RunFolder]:
 
 
 def _replay(folder: RunFolder, name: str, fields: dict[str, Any]) -> None:
-    experiment = load_experiment(ROOT / "docs" / f"{name}.yaml", {"model": DEFAULT_CPU_MODEL, **fields})
+    experiment = load_experiment(ROOT / "examples" / f"{name}.yaml", {"model": DEFAULT_CPU_MODEL, **fields})
     settings = RunSettings(replay=RECORDINGS / f"{name}.jsonl.gz", quiet=True)
     asyncio.run(run_experiment(experiment, folder, settings, simulate=True))
 

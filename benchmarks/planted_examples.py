@@ -11,9 +11,9 @@ import random
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.edits import collect_sentences
-from hallulab.simulator.stress.kinds import KINDS
-from hallulab.simulator.stress.material import build_grounded_streams
-from hallulab.simulator.stress.plant import plant
+from hallulab.simulator.planting.kinds import KINDS
+from hallulab.simulator.planting.material import build_grounded_streams
+from hallulab.simulator.planting.plant import plant
 
 PACK = "consumer-grievance-india"
 COUNT = 400

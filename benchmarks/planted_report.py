@@ -36,14 +36,14 @@ from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.corrected import ALL as ALL_CHATBOTS
 from hallulab.simulator.metrics.corrected import CorrectedRow, correct
 from hallulab.simulator.metrics.corrections import Correction
-from hallulab.simulator.metrics.prediction_powered import collect_judged_turns, sum_judged_turns
+from hallulab.simulator.metrics.judged_turns import collect_judged_turns, sum_judged_turns
+from hallulab.simulator.metrics.known_errors import Accuracy, derive_from_planted_errors, require_measured
+from hallulab.simulator.planting.kinds import KINDS
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.statistics.prevalence import Accuracy, derive_from_planted_errors, require_measured
-from hallulab.simulator.stress.kinds import KINDS
 
 MODEL = "qwen2.5-coder-1.5b"
-EXPERIMENT = Path("docs") / "headline.yaml"
+EXPERIMENT = Path("examples") / "headline.yaml"
 PERSONAS = ("agartala-which-commission", "upi-failed-transfer")
 """None of their replies is clean, so that all errors stand in sentences of passages."""
 ANSWERS = Path("tests") / "recordings" / "headline.jsonl.gz"

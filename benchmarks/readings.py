@@ -33,7 +33,7 @@ from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.bench.split import choose_replies
 from hallulab.simulator.engine.models import open_pool
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 RECORDING = Path("tests") / "recordings" / "readings.jsonl.gz"
 """The packed answers, relative to the repository."""

@@ -1,8 +1,8 @@
 """The recorded runs judged a second time, side by side: `python -m benchmarks.second_judge RUN`.
 
 RUN is the folder that `make replay-headline` or `make replay` has made; it stays as it is, for a copy is
-judged. The second judge is HalluDetect as published, on a strong language model (`docs/second-judge.yaml`),
-whose answers are replayed. The tables stand in docs/chatbots.md and docs/tutorial/first-run.md.
+judged. The second judge is HalluDetect as published, on a strong language model whose answers are replayed
+(`examples/second-judge.yaml`). The tables stand in docs/chatbots.md and docs/tutorial/first-run.md.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from benchmarks.command import build_parser, format_table, get_exit_code
 from hallulab import Run, detect
 from hallulab.scenarios.text.wording import format_number, format_with_interval
 from hallulab.simulator.metrics.agreement import AgreementSection
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
-from hallulab.simulator.show.document import RunReport
 
 if TYPE_CHECKING:
     import pandas
 
-EXPERIMENT = Path("docs") / "second-judge.yaml"
+EXPERIMENT = Path("examples") / "second-judge.yaml"
 """The second judge, relative to the repository."""
 RECORDING = Path("tests") / "recordings" / "strong" / "headline.halludetect.jsonl.gz"
 """Its answers about the headline run, of which the demo is a part."""

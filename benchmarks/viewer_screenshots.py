@@ -23,7 +23,7 @@ from PIL import Image
 from benchmarks.command import build_parser
 from benchmarks.picture_runs import ROOT, label_run, make_runs
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.viewer.launching import Launcher

@@ -19,9 +19,9 @@ from benchmarks.scale.driver import embed_without_model
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.options.groups import BatchService
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.testing.batch_api import serve_batch_api
+from tests.kit.batch_api import serve_batch_api
 
 CHATBOTS = 5
 SIZES = (20, 100)

@@ -1,4 +1,4 @@
-"""Make `simulator/stress/rag_trust/wordnet.txt.gz` from a folder of WordNet 3.0's database files.
+"""Make `simulator/rag_trust/wordnet.txt.gz` from a folder of WordNet 3.0's database files.
 
 `python -m benchmarks.wordnet_synonyms FOLDER`; the folder holds `data.noun`, `noun.exc` and so on, as
 WordNet's own release, Debian's package `wordnet-base` and NLTK's corpus `wordnet` do. Kept is what METEOR
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hallulab.simulator.stress.rag_trust.meteor import FILE
+from hallulab.simulator.rag_trust.meteor import FILE
 
 _PARTS = ("noun", "verb", "adj", "adv")
 _WORD = re.compile(r"[A-Za-z0-9]+")
@@ -49,5 +49,5 @@ def _synsets(path: Path) -> Iterator[list[str]]:
 
 
 if __name__ == "__main__":
-    target = Path(__file__).parent.parent / "simulator" / "stress" / "rag_trust" / FILE
+    target = Path(__file__).parent.parent / "simulator" / "rag_trust" / FILE
     target.write_bytes(gzip.compress(content(Path(sys.argv[1])).encode(), 9, mtime=0))

@@ -69,7 +69,7 @@ class AgentBot(RagChatbot):
 
     @property
     def _hands_over(self) -> bool:
-        """Whether messages are handed over by function calls. It is known once the model is served."""
+        """True if messages are handed over by function calls. It is known once the model is served."""
         if self.options.routing != "auto":
             return self.options.routing == "handoff"
         names = (one.name for one in self.context.scenario.specialists)

@@ -25,7 +25,7 @@ from hallulab.agents.machine.worker_process import (
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.chatbots.protocol import ChatbotError
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import read_json
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Bot:
 class PreparedBot:
     """A bot that is known to start, and what gives each conversation a process of its own.
 
-    That is a fork of a process that has imported the bot. Where a fork would share something that the import
+    It is a fork of a process that has imported the bot. Where a fork would share something that the import
     has made, such as a thread or a connection, it is a new process, which imports the bot again.
 
     Raises:

@@ -2,7 +2,7 @@
 
 Searching takes an embedding model, which takes far more time than a reply of another endpoint. So a reply
 says only that its passages are still to be searched. They are when it is judged, or when a run is annotated,
-viewed or exported (`hallulab.simulator.experiment.late_evidence`).
+viewed or exported (`hallulab.simulator.report.late_evidence`).
 """
 
 from __future__ import annotations

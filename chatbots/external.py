@@ -4,7 +4,7 @@ A bot behind an endpoint gets the whole dialogue and answers.
 
 A bot under test that is an AutoGen agent or team, or a function that makes one: `module:attribute`.
 It gets the user's messages one by one and remembers the conversation itself. Its last message is the reply.
-What its tools returned and its memories held since the user's message are the passages.
+Outputs of its tools and contents of its memories since the user's message are the passages.
 
 A bot under test that is a Python callable: `module:attribute`, from the working directory or installed.
 It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`. It returns the
@@ -192,7 +192,7 @@ class EndpointOptions(Frozen):
     session: SessionPlace | None = None
     """Where a conversation's id is sent: in the field `user` of the body, or in a header; None: nowhere."""
     stateful: bool = False
-    """Whether the bot keeps the conversation by that id and gets the last message alone."""
+    """True if the bot keeps the conversation by that id and gets the last message alone."""
 
     @model_serializer(mode="wrap")
     def _leave_out_what_is_not_added(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -263,7 +263,7 @@ class EndpointBot:
 
     @property
     def remembers(self) -> bool:
-        """Whether the bot may remember more of the conversation than it is sent."""
+        """True if the bot may remember more of the conversation than it is sent."""
         return self._options.session is not None
 
     async def reply(self, history: Sequence[Message]) -> Reply:

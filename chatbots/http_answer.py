@@ -1,4 +1,4 @@
-"""What a bot over HTTP answers, bounded, and without the keys that it was sent."""
+"""Answers of a bot over HTTP, bounded, and without the keys that it was sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.complaints import describe_redirect, find_unread_packing, read_pause
 from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.redaction import Redaction, make_redaction
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import read_json
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 

@@ -81,7 +81,7 @@ JmesPath = Annotated[str, AfterValidator(_check_path)]
 
 
 class HttpOptions(Frozen):
-    """What is sent to a bot, and where its answer has what."""
+    """Request to a bot, and places of the values in its answer."""
 
     url: Annotated[BaseUrl, LeadsTo("address")]
     """The address that is asked."""
@@ -100,11 +100,11 @@ class HttpOptions(Frozen):
     event: JmesPath | None = None
     """Where each server-sent event has its piece of the reply; None: the data of an event is a piece."""
     stateful: bool = False
-    """Whether the bot keeps the conversation by its session and gets the last message alone."""
+    """True if the bot keeps the conversation by its session and gets the last message alone."""
     job: JmesPath | None = None
     """Where an answer with status 202 has the address of the result; None: in the header `Location`."""
     waiting: JmesPath | None = None
-    """What is true in an answer as long as the job goes on; None: its status is 202 so long."""
+    """Value that is true in an answer while the job goes on; None: the status 202 says so."""
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
@@ -136,7 +136,7 @@ class HttpBot:
 
     @property
     def remembers(self) -> bool:
-        """Whether the bot remembers more of the conversation than it is sent."""
+        """True if the bot remembers more of the conversation than it is sent."""
         return self._options.stateful
 
     async def reply(self, history: Sequence[Message]) -> Reply:

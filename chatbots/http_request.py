@@ -1,7 +1,7 @@
 """The request to a bot over HTTP: templates, filled in with what was said.
 
 Templates (`hallulab.chatbots.templates`) know `message` (the user's last message), `history` (a list of
-`{"role", "content"}`) and `session` (another text for each conversation). What fills them in is text: it is
+`{"role", "content"}`) and `session` (another text for each conversation). Filled-in values are text: they are
 no template, and no variable of the environment is put in its place.
 """
 
@@ -26,11 +26,11 @@ SAMPLE = 'It\'s "wet"\\\n{{ message }} ${HOME} \u2028'
 
 @dataclass(frozen=True)
 class TemplateValues:
-    """What fills templates in."""
+    """Values that fill templates in."""
 
     message: str
     history: tuple[Mapping[str, str], ...]
-    """What was said, oldest first, with that message."""
+    """Messages so far, oldest first, with that message."""
     session: str
     """Another text for each conversation."""
 
@@ -49,7 +49,7 @@ class TemplateValues:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """What templates know."""
+        """Names that templates know."""
         return {"message": self.message, "history": list(self.history), "session": self.session}
 
 

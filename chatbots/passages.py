@@ -1,4 +1,4 @@
-"""What other people's bots say that they read, as passages."""
+"""Passages that other people's bots say they read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOT_PASSAGES = frozenset(
         "sources",
     ]
 )
-"""What others call passages. Unread, the reply would be judged by passages that the bot never saw."""
+"""Names of passages elsewhere. Unread, the reply would be judged by passages that the bot never saw."""
 
 
 def read_passages(bot: str, given: object) -> tuple[Passage, ...]:

@@ -1,4 +1,4 @@
-"""What our chatbots share: search, prompt strategies, generation, and a tidy reply.
+"""Shared steps of our chatbots: search, prompt strategies, generation, and a tidy reply.
 
 The steps that chatbots share: reformulate, retrieve, put evidence into a prompt, generate.
 Every prompt with evidence begins with the same frame (task and documents); its own instructions follow. So
@@ -42,7 +42,7 @@ STRATEGIES: tuple[Strategy, ...] = ("baseline", "critical", "hedge", "verify")
 """All of them, in the paper's order."""
 
 DECLINED = "I_DECLINE_TO_ANSWER"
-"""What a reply consists of that refuses to answer (the paper's marker)."""
+"""A reply that refuses to answer (the paper's marker)."""
 
 STRATEGY_PROMPTS = (*(f"chatbots/strategy_{name}" for name in STRATEGIES), "chatbots/cite")
 """The prompt files, which are part of the version of each of our bots."""
@@ -74,9 +74,9 @@ class GenerationOptions(Frozen):
     max_tokens: int = Field(default=220, ge=1)
     """Limit of a reply in tokens: about twice the five short sentences that the prompts ask for."""
     strategy: Strategy | None = None
-    """What a draft is told to do about wrong documents (RAG-Trust section 3); None: nothing."""
+    """Instruction of a draft about wrong documents (RAG-Trust section 3); None: none."""
     cite: bool = False
-    """Whether a draft is asked to cite documents by number in square brackets (RAG-Trust section 5.3)."""
+    """True if a draft is asked to cite documents by number in square brackets (RAG-Trust section 5.3)."""
 
 
 _LABEL = re.compile(

@@ -14,7 +14,7 @@ from hallulab.agents.models.written_calls import writes_call
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.text.blank import is_blank
+from hallulab.scenarios.text.wording import is_blank
 from hallulab.scenarios.transcript import Call, Evidence, Frozen, Message, Retriever, Step
 
 

@@ -186,7 +186,7 @@ _GAP = "\x00"
 def collect_instructions(kind: str, options: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the texts of a chatbot's system prompts; None for a bot whose prompts we do not have.
 
-    What is filled in (documents, the pack's words) is left out, so a text ends there and another begins. A
+    Filled-in values (documents, the pack's words) are left out, so a text ends there and another begins. A
     guarded chatbot has those of the one that it wraps.
     """
     if kind == GUARDED:

@@ -1,8 +1,8 @@
 """Templates whose time and size are bounded: Jinja's, in its sandbox, with an allowance of work.
 
 The sandbox keeps a template from files, code and the environment, but not from making ten gigabytes of a
-letter. So each step, and each text or list that a template makes, is paid for before it is made. What has no
-price that can be told beforehand (`format`) is left out.
+letter. So each step, and each text or list that a template makes, is paid for before it is made. Functions
+without a price known beforehand (`format`) are left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
-from typing import Any, NoReturn
+from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, nodes
 from jinja2.exceptions import SecurityError
@@ -22,16 +22,16 @@ from jinja2.visitor import NodeTransformer
 _ALLOWANCE = 1 << 26
 """Characters, items and steps that filling in a template may take."""
 _STEP = 64
-"""What a step of a loop and an item of a list take."""
+"""Cost of a step of a loop, and of an item of a list."""
 _CALL = 512
-"""What a call takes: macros can call themselves."""
+"""Cost of a call: macros can call themselves."""
 _MOST_BITS = 4096
 _COUNTED, _CONCATENATED = "hallulab_counted", "hallulab_concatenated"
 _LEFT_OUT = frozenset({"format", "pprint", "urlize", "xmlattr"})
 """Filters without a price."""
 
 _left: ContextVar[list[int]] = ContextVar("left")
-"""What is left of the allowance of the template that is being filled in."""
+"""Rest of the allowance of the template that is being filled in."""
 
 
 def _pay(work: int) -> None:
@@ -128,11 +128,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> None:
         """See `SandboxedEnvironment`."""
         if getattr(value, "__name__", "") in ("format", "format_map") and callable(value):
-            _refuse_format()
-
-
-def _refuse_format() -> NoReturn:
-    raise SecurityError("`format` is not there; join texts by `~`")
+            raise SecurityError("`format` is not there; join texts by `~`")
 
 
 def _price(function: Callable[..., Any]) -> Callable[..., Any]:

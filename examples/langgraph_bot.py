@@ -75,7 +75,7 @@ def _split(text: str) -> list[str]:
 
 
 class State(MessagesState):
-    """What the graph knows: all messages, and what the last reply was made from."""
+    """State of the graph: all messages, and the passages of the last reply."""
 
     documents: list[Document]
 

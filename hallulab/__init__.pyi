@@ -60,7 +60,7 @@ from .scenarios.transcript import (
     TurnView as TurnView,
     Unit as Unit,
 )
-from .simulator.gate.regression import assert_no_regression as assert_no_regression
-from .simulator.records.config import Experiment as Experiment
+from .simulator.compare.gate_command import assert_no_regression as assert_no_regression
+from .simulator.metrics.run_report import RunReport as RunReport
+from .simulator.records.experiment import Experiment as Experiment
 from .simulator.report.build import read_report as read_report
-from .simulator.show.document import RunReport as RunReport

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
     from hallulab.scenarios.transcript import Judgement
     from hallulab.simulator.bench.results import BenchReport
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.calibration.fit import CalibrationReport
+    from hallulab.simulator.calibration.policy import PolicyFit
+    from hallulab.simulator.planting.plant import Planting
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
-    from hallulab.simulator.stress.calibrate.detectors import CalibrationReport
-    from hallulab.simulator.stress.calibrate.policy import PolicyFit
-    from hallulab.simulator.stress.plant import Planting
 
 
 async def _run(
@@ -87,9 +87,10 @@ async def _run(
         ReplayMiss: the recording lacks an answer. It is no `Exception`.
         KeyboardInterrupt: it was interrupted; what was written is intact.
     """
-    from hallulab.simulator.decide.command import run_in_folder
+    from hallulab.simulator.decide.run import run_in_folder
     from hallulab.simulator.engine.models import RunSettings
-    from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+    from hallulab.simulator.records.folder import RunFolder
+    from hallulab.simulator.records.outputs import name_folder_by_time
 
     settings = RunSettings(
         fresh=fresh,
@@ -113,7 +114,7 @@ def _open_run(folder: RunFolder, scenario: Scenario, reports: bool) -> Run:
     Raises:
         OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
-    from hallulab.simulator.metrics.failures_counts import (
+    from hallulab.simulator.metrics.failures import (
         RunFailures,
         find_failed_conversations,
         require_success,
@@ -138,7 +139,7 @@ def _resolve_experiment(
     Raises:
         UsageError: it is nothing of these, or a field is wrong.
     """
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.records.experiment_file import load_experiment
 
     given = {name: value for name, value in fields.items() if value is not None}
@@ -170,8 +171,8 @@ async def _judge(options: JudgeOptions) -> list[Judgement]:
     the replies, each with the dialogue before it and its evidence: a `TurnView`, or a mapping with its
     fields. `detector` is a name, or a mapping with `name`, `kind` and `options`.
     """
-    from hallulab.simulator.engine.judging import judge_views
-    from hallulab.simulator.metrics.failures_counts import find_failed_judgements
+    from hallulab.simulator.engine.replies import judge_views
+    from hallulab.simulator.metrics.failures import find_failed_judgements
 
     judgements = await judge_views(options)
     name = options.detector if isinstance(options.detector, str) else str(options.detector.get("name"))
@@ -197,7 +198,7 @@ async def _plant(options: PlantOptions) -> Planting:
 
     `bench` measures detectors on the folder that it writes.
     """
-    from hallulab.simulator.stress.command import plant_from_options
+    from hallulab.simulator.planting.command import plant_from_options
 
     return await plant_from_options(options)
 
@@ -207,7 +208,7 @@ async def _calibrate(options: CalibrateOptions) -> CalibrationReport | PolicyFit
 
     With `policy` and `out`, fit the thresholds of the policy's topics instead, and write it.
     """
-    from hallulab.simulator.stress.calibrate.policy import calibrate_from_options
+    from hallulab.simulator.calibration.policy import calibrate_from_options
 
     return await calibrate_from_options(options)
 

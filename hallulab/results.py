@@ -23,7 +23,7 @@ from hallulab.simulator.report.frames import (
 if TYPE_CHECKING:
     import pandas
 
-    from hallulab.simulator.show.document import RunReport
+    from hallulab.simulator.metrics.run_report import RunReport
 
 
 class Run:

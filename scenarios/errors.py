@@ -14,7 +14,7 @@ class HallulabError(Exception):
     """Base of all errors that this project raises on purpose; `str(error)` is one clear sentence."""
 
     EXIT_CODE: ClassVar[int] = 1
-    """What a command that ends with it exits with."""
+    """Exit code of a command that ends with it."""
 
 
 class UsageError(HallulabError):
@@ -34,7 +34,7 @@ class OperationalError(HallulabError):
 
 
 NO_HANDLE = "this process has too many open files. Lower --concurrency, or raise the limit (ulimit -n)."
-"""What an OperationalError says where no file can be opened any more."""
+"""Message of an OperationalError where no file can be opened any more."""
 
 
 class ReplayMiss(BaseException):

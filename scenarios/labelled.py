@@ -39,7 +39,7 @@ class Ratings(Frozen):
 
     @property
     def hallucinated(self) -> bool:
-        """Whether the median of the ratings is below `clean_from`."""
+        """True if the median of the ratings is below `clean_from`."""
         return statistics.median(self.values) < self.clean_from
 
 
@@ -83,7 +83,7 @@ class LabelledReply(Frozen):
     passages: tuple[Passage, ...]
     reply: str = Field(min_length=1)
     label: bool | None
-    """Whether the reply is hallucinated; None: not annotated."""
+    """True if the reply is hallucinated; None: not annotated."""
     spans: tuple[GoldSpan, ...] | None = None
     """The hallucinated parts; `()`: none, None: the data has no spans."""
     ratings: Ratings | None = None
@@ -103,19 +103,19 @@ class LabelledReply(Frozen):
 
     @property
     def hallucinated(self) -> bool:
-        """Whether the label or a span says so."""
+        """True if the label or a span says so."""
         return bool(self.label) or bool(self.spans)
 
     @property
     def view(self) -> TurnView:
-        """What a detector sees of it, without its origin."""
+        """The view of a detector, without its origin."""
         return TurnView(
             history=self.history, question=self.question, passages=self.passages, reply=self.reply
         )
 
     @property
     def origin(self) -> Origin:
-        """What `meta` says of it: `source`, `model`, `temperature`."""
+        """Its origin by `meta`: `source`, `model`, `temperature`."""
         temperature = self.meta.get("temperature")
         return Origin(
             collection=str(self.meta.get("source") or self.dataset),

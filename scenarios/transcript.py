@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from hallulab.scenarios.text.blank import is_blank
+from hallulab.scenarios.text.wording import is_blank
 
 StopReason = Literal["goal_reached", "gave_up", "script_ended", "max_turns", "loop", "error", "unknown"]
 Outcome = Literal["scored", "abstained", "failed"]
@@ -80,7 +80,7 @@ class Call(Frozen):
     latency_s: Seconds
     """Seconds from sending to the full answer. A replayed call keeps the recorded latency."""
     replayed: bool = False
-    """Whether the answer came from a recording or from an identical request of the same run."""
+    """True if the answer came from a recording or from an identical request of the same run."""
     finish_reason: str | None = None
     """Why the model stopped: `stop`, `length`, …; None if the call failed."""
     error: str | None = None
@@ -123,7 +123,7 @@ class Turn(Frozen):
     passages: Evidence = ()
     """The evidence the chatbot was given."""
     reply: str
-    """What the chatbot answered."""
+    """The chatbot's answer."""
     steps: tuple[Step, ...] = ()
     """The chatbot's steps towards the reply."""
     calls: tuple[Call, ...] = ()
@@ -131,7 +131,7 @@ class Turn(Frozen):
 
     @property
     def messages(self) -> tuple[Message, Message]:
-        """What was said in it."""
+        """Its text."""
         return Message(role="user", text=self.user), Message(role="assistant", text=self.reply)
 
 
@@ -184,9 +184,9 @@ class Conversation(Frozen):
     user_model: str | None = None
     """Name of the model that plays the user, where several do; None: the run has one, or none."""
     branch: Branch | None = None
-    """What the chatbot was given before the first turn; None: nothing."""
+    """Messages before the first turn; None: none."""
     turns: tuple[Turn, ...]
-    """The finished turns, in order. What was given is not among them: it is the other conversation's."""
+    """The finished turns, in order. Given messages are not among them: they are the other conversation's."""
     stop_reason: StopReason
     """Why it ended; `unknown` of an imported one."""
     error: str | None = None
@@ -286,7 +286,7 @@ class Judgement(Frozen):
     score: Number | None = None
     """Score of the whole reply, higher is worse; None unless scored."""
     flagged: bool | None = None
-    """Whether the score reaches the detector's threshold; None unless scored."""
+    """True if the score reaches the detector's threshold; None unless scored."""
     spans: tuple[Span, ...] | None = None
     """The hallucinations, one span each. `()` of an unflagged reply: judged clean. None: not judged, or not
     localised (see `localised`)."""
@@ -299,7 +299,7 @@ class Judgement(Frozen):
     """Kind of unit → score from which such a unit is flagged, for detectors that decide on units apart from
     the reply. `spans` is then only for reading."""
     truncated: bool = False
-    """Whether evidence or reply was cut to fit the model."""
+    """True if evidence or reply was cut to fit the model."""
     calls: tuple[Call, ...] = ()
     """Model calls, also of a failed judgement."""
     error: str | None = None
@@ -318,7 +318,7 @@ class Judgement(Frozen):
 
     @property
     def localised(self) -> bool:
-        """Whether the spans give the places. A flagged reply without spans is not localised."""
+        """True if the spans give the places. A flagged reply without spans is not localised."""
         return self.spans is not None and (bool(self.spans) or not self.flagged)
 
 

@@ -21,7 +21,7 @@ from hallulab.simulator.report.write import write_reports
 from tests.fuzz.promises import keeping
 from tests.places import RECORDINGS, ROOT
 
-EXPERIMENT = ROOT / "docs" / "demo.yaml"
+EXPERIMENT = ROOT / "examples" / "demo.yaml"
 RECORDING = RECORDINGS / "demo.jsonl.gz"
 MODEL = "qwen2.5-coder-1.5b"
 

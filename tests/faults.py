@@ -1,10 +1,10 @@
 """Show that nothing is lost where everything fails: `python -m tests.faults [--kills N] [--repeats N]`.
 
 1. The five chatbots meet the detectors at an endpoint that fails 30% of its requests, in every way that
-   servers fail (`hallulab/testing/faulty_endpoint.py`). The run is compared with one at the same endpoint in
+   servers fail (`tests/kit/faulty_endpoint.py`). The run is compared with one at the same endpoint in
    good health: every failure has a reason in the journals, none counts as clean, and what was scored was
    scored alike. Then the endpoint gets well, and the same command makes the run whole.
-2. A recorded run is killed at random points and resumed (`hallulab/testing/kill_points.py`).
+2. A recorded run is killed at random points and resumed (`tests/kit/kill_points.py`).
 
 The last line of the output is a JSON object.
 """
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.agents.models.redaction import Redaction
-from hallulab.testing import forked_runs
-from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
-from hallulab.testing.kill_points import kill_and_resume
-from hallulab.testing.recorded_run import KEY, make_workspace, record_run
+from tests.kit import forked_runs
+from tests.kit.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from tests.kit.kill_points import kill_and_resume
+from tests.kit.recorded_run import KEY, make_workspace, record_run
 from tests.same_results import differences, results_of
 
 DETECTORS = "halludetect,metarag,lexical,direct-judge,self-check,evidence-chain-lexical"

@@ -25,8 +25,8 @@ from typing import Any, Literal, get_args
 
 import psutil
 
-from hallulab.testing.kill_points import Found, Lines, count_differences, journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING, replay
+from tests.kit.kill_points import Found, Lines, count_differences, journal_lines
 from tests.places import ROOT
 
 Victim = Literal["actor", "node", "command"]

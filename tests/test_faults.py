@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.testing.kill_points import kill_and_resume
-from hallulab.testing.recorded_run import make_workspace, record_run
 from tests.faults import at_faulty_endpoint, compared
+from tests.kit.kill_points import kill_and_resume
+from tests.kit.recorded_run import make_workspace, record_run
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hallulab.testing.endpoint import completion, serve_stub
-from hallulab.testing.faulty_endpoint import faulty_endpoint
+from tests.kit.faulty_endpoint import faulty_endpoint
 
 
 def faulty() -> AbstractContextManager[object]:

@@ -27,7 +27,7 @@ class StepProgress(Frozen):
     """Progress of one named step."""
 
     step: str
-    """What is being done, as the user reads it."""
+    """The step under way, as the user reads it."""
     done: int
     total: int | None
     """Units in all; None: not known beforehand."""
@@ -161,7 +161,9 @@ def is_whole(folder: Path, expected: Mapping[str, str] | None = None) -> bool:
     if not wanted or not all((folder / name).is_file() for name in wanted):
         return False
     touched = [
-        name for name, sha256 in wanted.items() if not _unchanged(folder / name, recorded.get(name), sha256)
+        name
+        for name, sha256 in wanted.items()
+        if recorded.get(name) != _state(folder / name) | {"sha256": sha256}
     ]
     remedy = f"Delete the folder {folder} and start again."
     for name in touched:
@@ -182,10 +184,6 @@ def require_sha256(path: Path, found: str, expected: str, remedy: str) -> None:
 def _state(path: Path) -> dict[str, int | str]:
     status = path.stat()
     return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-
-
-def _unchanged(path: Path, entry: Mapping[str, int | str] | None, sha256: str) -> bool:
-    return entry == _state(path) | {"sha256": sha256}
 
 
 def _read_checksums(folder: Path) -> dict[str, dict[str, int | str]]:

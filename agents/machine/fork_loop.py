@@ -120,7 +120,7 @@ def _import_all(names: list[str]) -> None:
 
 
 class Stock:
-    """What a process has that forks would share."""
+    """List the threads and connections that forks would share."""
 
     def __init__(self) -> None:
         self._before = _take_stock()

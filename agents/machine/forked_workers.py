@@ -25,7 +25,7 @@ from hallulab.agents.machine.worker_process import (
 
 FORK_LOOP = Path(__file__).with_name("fork_loop.py")
 CAN_FORK = sys.platform == "linux"
-"""Whether forks can be supervised here. Elsewhere libraries of the system do not bear them, either."""
+"""True if forks can be supervised here. Elsewhere libraries of the system do not bear them, either."""
 _KILLED = 128 + 9
 
 

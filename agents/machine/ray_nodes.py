@@ -21,7 +21,7 @@ _SUFFIXES = {".py", ".txt", ".yaml", ".json"}
 
 
 class Installed(NamedTuple):
-    """What a machine has."""
+    """A machine's processors and packages."""
 
     hallulab: str
     files: str

@@ -3,7 +3,7 @@
     python supervisor.py GRACE_SECONDS INPUT COMMAND [ARGUMENT …]
 
 `INPUT` is the descriptor of the command's standard input, or `-` for none. The supervisor's own standard
-input is a pipe; only our process holds its other end. That end closes when we end, even by SIGKILL. Then, or
+input is a pipe; only our process holds its other end. It closes when we end, even by SIGKILL. Then, or
 on SIGTERM, the supervisor sends SIGTERM to the command and all its descendants, and SIGKILL after the grace
 period. If the command ends by itself, the supervisor ends its remaining descendants in the same way and exits
 with its exit code. On Linux it also ends descendants that detached themselves (child subreaper), and the

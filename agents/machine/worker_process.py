@@ -69,12 +69,12 @@ class Supervised(Protocol):
 
     @property
     def output(self) -> IO[bytes]:
-        """What the worker says."""
+        """Its standard output."""
         ...
 
     @property
     def errors(self) -> IO[bytes]:
-        """What it and its packages print."""
+        """Its standard error."""
         ...
 
     def kill(self) -> None:
@@ -106,7 +106,7 @@ class Worker:
 
     def __init__(self, process: Supervised, given: Input) -> None:
         self.stopped = False
-        """Whether `stop` was called."""
+        """True if `stop` was called."""
         self._process, self._input = process, given
         self._end = weakref.finalize(self, _end, process, given)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()

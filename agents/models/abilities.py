@@ -33,16 +33,16 @@ class Capabilities(Frozen):
     """The abilities of one model at its endpoint, as found by `hallulab.agents.models.probe`."""
 
     log_probabilities: bool = True
-    """Whether it gives log-probabilities of tokens. Without them a decision is the printed word."""
+    """True if it gives log-probabilities of tokens. Without them a decision is the printed word."""
     seed: SeedUse = "kept"
-    """Whether equal seeds give equal answers, have no effect, or must not be sent."""
+    """Effect of seeds: equal ones give equal answers, have no effect, or must not be sent."""
     json_schema: bool = True
-    """Whether it can make answers follow a JSON schema. Else the prompt asks for JSON, and the answer is
+    """True if it can make answers follow a JSON schema. Else the prompt asks for JSON, and the answer is
     searched for it."""
     function_calls: bool = False
-    """Whether its model hands messages over by calling functions; assumed only where it was seen."""
+    """True if its model hands messages over by calling functions; assumed only where it was seen."""
     asked: bool = False
-    """Whether the endpoint was asked. Else it is assumed to have all abilities: a replayed recording may be
+    """True if the endpoint was asked. Else it is assumed to have all abilities: a replayed recording may be
     older than the question, or the endpoint did not answer it."""
 
 
@@ -53,6 +53,6 @@ class ReadHow(Capabilities):
     decision_samples: int = Field(default=1, ge=1)
     """Printed words per decision, if the endpoint gives no log-probabilities."""
     asked_with: tuple[str, ...] = ()
-    """What its endpoint needs of requests (`hallulab.agents.models.needs`), in words."""
+    """Special needs of its endpoint (`hallulab.agents.models.needs`), in words."""
     under_test: bool = False
-    """Whether it is a chatbot behind an endpoint of its own, of which only texts are read."""
+    """True if it is a chatbot behind an endpoint of its own, of which only texts are read."""

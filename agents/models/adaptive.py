@@ -19,7 +19,7 @@ from typing import Literal
 import httpx2
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.endpoints import normal
+from hallulab.agents.models.endpoints import normalize_url
 
 AUTO: Literal["auto"] = "auto"
 """Stands for a number that is found out."""
@@ -31,7 +31,7 @@ MOST = 512
 """Requests that an endpoint is asked at once at most."""
 
 CUT = 0.8
-"""What a refusal leaves of the limit."""
+"""Share of the limit that is left after a refusal."""
 
 COOL_DOWN_S = 15.0
 """Seconds after a cut in which the limit is neither cut again nor grows."""
@@ -117,9 +117,9 @@ class _Round:
     seconds: defaultdict[Hashable, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Kind of request → seconds of the answers."""
     full: bool = False
-    """Whether as many requests as the limit were under way at some time."""
+    """True if as many requests as the limit were under way at some time."""
     clean: bool = True
-    """Whether every request was answered."""
+    """True if every request was answered."""
 
 
 class AdaptiveLimit:
@@ -292,7 +292,7 @@ class AdaptiveLimits:
 
     def get(self, url: str) -> AdaptiveLimit:
         """Return the limit of the endpoint that an address belongs to."""
-        base_url = normal(url).removesuffix(_ENDING)
+        base_url = normalize_url(url).removesuffix(_ENDING)
         if base_url not in self._limits:
             self._limits[base_url] = AdaptiveLimit(
                 self._start, self._most, self._clock, self._pause, self._resize

@@ -108,7 +108,7 @@ class Completion:
     tool_calls: tuple[ToolCall, ...] = ()
     """Tools to call, if tools were offered."""
     sources: Mapping[str, Any] = field(default_factory=dict)
-    """What came with the text that may be its sources, by the keys in `SOURCES`."""
+    """Possible sources that came with the text, by the keys in `SOURCES`."""
 
 
 SOURCES = ("context", "citations", "search_results", "annotations")

@@ -19,14 +19,14 @@ from typing import NamedTuple, Protocol
 import httpx2
 
 from hallulab.agents.models.complaints import PAUSE_HEADERS
-from hallulab.agents.models.endpoints import NO_KEY, normal
+from hallulab.agents.models.endpoints import NO_KEY, normalize_url
 from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.transport import PatientTransport
 from hallulab.agents.models.wave_files import Asked, Service, Wave, WaveResult, WaveStore
 from hallulab.agents.models.work import PATIENCE_S, WorkUnderWay, waiting_for_model
 from hallulab.scenarios.errors import get_first_error
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import read_json
 from hallulab.scenarios.text.wording import format_count
 
 MOST_REQUESTS = 50_000
@@ -113,13 +113,13 @@ class BatchTransport(PatientTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer a request; see `httpx2.AsyncBaseTransport`."""
-        base_url = normal(str(request.url)).removesuffix(_CHAT_PATH)
+        base_url = normalize_url(str(request.url)).removesuffix(_CHAT_PATH)
         if request.method != "POST" or (self._urls and base_url not in self._urls):
             return await self.runner.ask(request)
         asked = Asked(str(request.url), json.loads(request.read()))
         result = self._store.get(asked.id)
         if result is None and self._urls:
-            key = _read_key(request)
+            key = request.headers.get("Authorization", f"Bearer {NO_KEY}").removeprefix("Bearer ")
             addressee = _Addressee(base_url, str(asked.body.get("model")), key)
             result = await self._wait(asked, addressee)
         if result is not None:
@@ -162,7 +162,7 @@ class BatchTransport(PatientTransport):
         """
         self._store.begin()
         await self.runner.settle()
-        self._urls = frozenset(map(normal, base_urls))
+        self._urls = frozenset(map(normalize_url, base_urls))
         try:
             async with asyncio.TaskGroup() as tasks:
                 sender = tasks.create_task(self._send_waves(tell))
@@ -215,10 +215,6 @@ class BatchTransport(PatientTransport):
     async def aclose(self) -> None:
         """Close what the runner has open."""
         await self.runner.aclose()
-
-
-def _read_key(request: httpx2.Request) -> str:
-    return request.headers.get("Authorization", f"Bearer {NO_KEY}").removeprefix("Bearer ")
 
 
 async def _read_whole(response: httpx2.Response) -> httpx2.Response:

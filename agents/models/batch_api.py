@@ -1,6 +1,6 @@
 """Have waves answered by the batch API of an endpoint: upload, create, poll, download.
 
-What was submitted is never submitted again: a run that goes on asks for the batch that the wave's file names,
+A batch is never submitted twice: a run that goes on asks for the batch that the wave's file names,
 or that carries its token.
 """
 
@@ -45,7 +45,7 @@ _BLOCK = 1 << 16
 """Bytes of a download that are looked at together."""
 
 _HEADERS = ("Content-Type", "Location", *PAUSE_HEADERS)
-"""What is read of an answer's headers."""
+"""Headers of an answer that are read."""
 _ENDED = frozenset({"completed", "expired", "cancelled"})
 """States of a batch that has results, if not of all requests."""
 _PAGES = 5

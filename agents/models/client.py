@@ -46,8 +46,7 @@ from hallulab.agents.models.tries import (
 from hallulab.agents.models.unreachable import THROUGH, find_no_handle, name_trouble
 from hallulab.agents.models.wire_settings import ConversationMark
 from hallulab.agents.models.work import waiting_for_model
-from hallulab.scenarios.files.data_files import repair_value
-from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.files.json_text import digest, repair_value
 
 QUESTION = "Is ice cold? Answer Yes or No."
 PLAIN: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1}
@@ -99,7 +98,7 @@ class ModelClient:
         """The endpoint's `root` of this model (vLLM: a folder or a hub name). None: it gives none, or was not
         asked yet. See `hallulab.agents.served_model`."""
         self.identity = identify_asked(endpoint, scope)
-        """What stands for this model in recordings, besides its requests."""
+        """Identity of this model in recordings, besides its requests."""
         self.fitting = Fitting(
             endpoint.settings, transport.recording, self.identity, thorough=not transport.is_patient
         )
@@ -114,7 +113,7 @@ class ModelClient:
 
     @property
     def abilities(self) -> Capabilities:
-        """What the endpoint can do; until it is asked, everything is assumed."""
+        """Abilities of the endpoint; until it is asked, all are assumed."""
         return self.fitting.abilities
 
     @abilities.setter
@@ -198,7 +197,7 @@ class ModelClient:
     def _make_key(
         self, url: httpx2.URL, body: Mapping[str, Any], mark: ConversationMark | None = None
     ) -> str:
-        """Return what answers to a request are known by. What the endpoint needs on the wire is not in it."""
+        """Return what answers to a request are known by. Needs of the endpoint on the wire are not in it."""
         extra = self.endpoint.settings.extra
         told = [] if mark is None else [["conversation", mark.key]]
         place = url.path.rsplit("/v1/", 1)[-1]
@@ -423,7 +422,7 @@ class ModelClient:
 class _DirectClient(httpx2.AsyncClient):
     """Takes requests to a transport as they are, which makes its own of them anyway.
 
-    What a client adds is not sent (headers, time limits) or must not happen (redirects, cookies).
+    The additions of a client are not sent (headers, time limits) or must not happen (redirects, cookies).
 
     Args:
         transport: answers.

@@ -88,7 +88,7 @@ _STATUS_OF_NAME: Sequence[tuple[str, int]] = (
 """Parts of errors' names → the HTTP status that such an error has elsewhere."""
 
 WHERE = "Does the base URL end where an OpenAI-compatible API begins (usually /v1)?"
-"""What to look at where an answer has an unknown form."""
+"""Advice for an answer of an unknown form."""
 
 _QUOTA = re.compile(
     r"insufficient[_ ](?:quota|balance|credit|fund)|current quota|billing|credit balance|out of credit"

@@ -34,7 +34,7 @@ class Endpoint:
     """Environment variable that holds the key. None: OPENAI_API_KEY for a remote host, no key on loopback or
     where headers hold one. `NO_VARIABLE`: no key."""
     settings: WireSettings = field(default=NO_SETTINGS, hash=False)
-    """What the user adds to requests."""
+    """Additions of the user to requests."""
 
     @property
     def variable(self) -> str | None:
@@ -53,7 +53,7 @@ class Endpoint:
 
     @property
     def _brings_its_own_key(self) -> bool:
-        """Whether the usual header of a key is not sent: another one holds the key, or there is none."""
+        """True if the usual header of a key is not sent: another one holds the key, or there is none."""
         given, settings = self.api_key_env, self.settings
         hidden = given is None and bool(settings.variables)
         return given == NO_VARIABLE or hidden or settings.names_header("Authorization")
@@ -78,12 +78,12 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Credentials:
-    """What goes along with a request, and must not come back."""
+    """Secrets of a request, which must not come back."""
 
     headers: Mapping[str, str]
     """Headers with the key, and those that the user adds."""
     secrets: tuple[str, ...] = field(repr=False)
-    """What is removed from answers and errors."""
+    """Texts that are removed from answers and errors."""
 
 
 SCRIPTED = "scripted"
@@ -101,7 +101,7 @@ def is_loopback(base_url: str) -> bool:
         return host == "localhost"
 
 
-def normal(url: str) -> str:
+def normalize_url(url: str) -> str:
     """Return an address in its usual form: small letters in the host, no usual port, no slash at the end."""
     return str(httpx2.URL(url)).rstrip("/")
 

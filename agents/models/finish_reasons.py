@@ -29,7 +29,7 @@ _WORDS: Mapping[Ending, str] = {
         rate_limit_exceeded quota_exceeded malformed_function_call unexpected_tool_call overloaded failed
         failure""",
 }
-"""What endpoints say: OpenAI, Azure, Anthropic, Gemini and Vertex, Cohere, Mistral, TGI, vLLM, SGLang,
+"""Reasons of endpoints: OpenAI, Azure, Anthropic, Gemini and Vertex, Cohere, Mistral, TGI, vLLM, SGLang,
 DeepSeek, Zhipu, OpenRouter, Bedrock. Case and what is no letter do not count."""
 
 _PARTS: tuple[tuple[Ending, str], ...] = (
@@ -68,8 +68,8 @@ _TABLE: Mapping[str, Ending] = {
 def read_ending(reason: str | None) -> Ending:
     """Return how an answer ended by its `finish_reason`.
 
-    Many small servers give an empty reason with each whole answer. That of a stream which is not at its end
-    is empty, too: see `says_why`.
+    Many small servers give an empty reason with each whole answer. A stream that is not at its end
+    has an empty one, too: see `says_why`.
     """
     if reason is None:
         return "unknown"

@@ -1,6 +1,6 @@
 """Fit the requests for one model to its endpoint: what it needs, what it lacks, what the user adds.
 
-What is found out holds for all further requests, and is recorded: a replay knows it, too.
+Findings hold for all further requests, and are recorded: a replay knows them, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Fitting:
         self, settings: WireSettings, recording: Recording, identity: str, thorough: bool = True
     ) -> None:
         self.abilities = Capabilities()
-        """What the endpoint can do; until it is asked, everything is assumed."""
+        """Abilities of the endpoint; until it is asked, all are assumed."""
         self.model: str | None = None
         """The endpoint's own name of the model; None: the one that it is asked by."""
         self._settings = settings
@@ -52,7 +52,7 @@ class Fitting:
 
     @property
     def state(self) -> object:
-        """What requests are made by; it is equal until something is found out."""
+        """State by which requests are made; it is equal until something is found out."""
         return self._needs, self.abilities
 
     def build(self, body: Body, more: Sequence[Need] = ()) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Likely:
 
 @dataclass(frozen=True)
 class OptionShares:
-    """What the first token's probabilities say of the options."""
+    """Probabilities of the options by the first token."""
 
     mass: float
     """Probability of all options together."""

@@ -1,4 +1,4 @@
-"""The served models of a run: `ModelPool`. What a role asks them for goes through a `Session` of it."""
+"""The served models of a run: `ModelPool`. Roles ask them through a `Session` of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hallulab.agents.models.abilities import Capabilities, ReadHow
 from hallulab.agents.models.answers import (
     ModelError,
 )
-from hallulab.agents.models.endpoints import Endpoint, normal
+from hallulab.agents.models.endpoints import Endpoint, normalize_url
 from hallulab.agents.models.probe import abilities_of
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.replicas import Limits, Replica, Replicas
@@ -193,7 +193,7 @@ class ModelPool:
     async def _check_replicas(self, client: ModelClient) -> None:
         """Check that the other endpoints serve the same model as the first."""
         first = client.endpoint
-        if not self.replicas or normal(first.base_url) != self.replicas[0].base_url:
+        if not self.replicas or normalize_url(first.base_url) != self.replicas[0].base_url:
             return
         for replica in self.replicas[1:]:
             other = self._connect(replace(first, base_url=replica.base_url))
@@ -210,7 +210,7 @@ class ModelPool:
 
     @property
     def network(self) -> httpx2.AsyncBaseTransport:
-        """What sends requests: also those to bots that are no models."""
+        """Transport of requests, also of those to bots that are no models."""
         return self._transport.inner
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What endpoints need of a request that others do not: a table, and how it is found out from a refusal.
+"""Special needs of endpoints: a table, and how a need is found out from a refusal.
 
 Endpoints call themselves OpenAI-compatible and refuse arguments: some take `max_completion_tokens` only,
 no temperature, no `name`, no `seed`, or no system role. A need changes what is sent, never the
@@ -56,7 +56,7 @@ class Need:
     ability: Ability | None = None
     """The ability that the endpoint lacks, if the question is another one without it."""
     is_guessed: bool = True
-    """Whether it is tried where a refusal names no argument, too."""
+    """True if it is tried where a refusal names no argument, too."""
 
 
 def change_limit(body: Body, change: Callable[[int], int]) -> dict[str, Any]:
@@ -224,7 +224,7 @@ _ABOUT_ELSE = _find(
     r"|quota|billing|credit|rate.?limit|polic(?:y|ies)|safety|moderation|not found|not exist|no such model"
     r"|unknown model|loading|busy|overloaded"
 )
-"""What refusals are about that name no argument and are about none."""
+"""Subjects of refusals that name no argument and are about none."""
 
 
 def is_about_request(status: int) -> bool:

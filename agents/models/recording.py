@@ -19,12 +19,13 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from hallulab.agents.models.abilities import Capabilities
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, explain_error, repair_value
+from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.files.json_text import (
     LineWriter,
     parse_json,
     parse_lines,
     read_lines,
+    repair_value,
     require_writable,
 )
 from hallulab.scenarios.files.opening import open_file
@@ -59,7 +60,7 @@ _SHAPES: dict[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True)
 class CacheSnapshot:
-    """What a recording holds, for another process."""
+    """Content of a recording, for another process."""
 
     answers: Mapping[tuple[str, str], Any]
     """Answers by (kind, key)."""
@@ -82,7 +83,7 @@ class Recording:
         self._keep: Callable[[str, str, Any], Any] | None = None
         """Keeps an answer elsewhere, and returns the one that counts."""
         self.replaying = False
-        """Whether a missing answer must not be fetched from outside."""
+        """True if a missing answer must not be fetched from outside."""
         self.source: Path | None = None
         """The file behind it, or None."""
 

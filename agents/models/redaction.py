@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from hallulab.scenarios.files.data_files import replace_surrogates
+from hallulab.scenarios.files.json_text import replace_surrogates
 
 MARK = "[key]"
 

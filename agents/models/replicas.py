@@ -20,7 +20,7 @@ import httpx2
 from pydantic import Field
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.endpoints import normal
+from hallulab.agents.models.endpoints import normalize_url
 from hallulab.scenarios.transcript import Frozen
 
 WINDOW_S = 60.0
@@ -31,7 +31,7 @@ BYTES_PER_TOKEN = 3
 
 
 class Limits(Frozen):
-    """What one endpoint is asked at most."""
+    """Limits of one endpoint."""
 
     requests: int | None = Field(default=None, ge=1)
     """Requests under way at once; None: no limit."""
@@ -97,13 +97,13 @@ class RateLimit:
             await self._pause(self._begun[0][0] + WINDOW_S - now)
 
 
-FIRST_REST_S = 1.0
-LONGEST_REST_S = 60.0
+FIRST_COOLDOWN_S = 1.0
+LONGEST_COOLDOWN_S = 60.0
 """Seconds for which an endpoint rests after a failure: twice as long after each further one, at most."""
 
 
 class Answered(Frozen):
-    """What an endpoint did, in all runs of an experiment so far."""
+    """Counts of an endpoint, of all runs of an experiment so far."""
 
     base_url: str
     answered: int = Field(default=0, ge=0)
@@ -129,14 +129,14 @@ class Replica:
     """Requests that it did not answer, or refused for the time being."""
     failures: int = 0
     """Failures since its last answer."""
-    rests_from: float = -math.inf
+    cooldown_from: float = -math.inf
     """Time of the failure for which it rests, or rested last."""
-    rests_until: float = 0.0
+    cooldown_until: float = 0.0
     """Time until which it gets no request if others can."""
 
     @property
     def did(self) -> Answered:
-        """What it did."""
+        """Its counts."""
         return Answered(base_url=self.base_url, answered=self.answered, failed=self.failed)
 
 
@@ -151,7 +151,7 @@ _stay: ContextVar[_StickySession | None] = ContextVar("stay", default=None)
 
 
 @contextmanager
-def staying() -> Iterator[None]:
+def sticky_session() -> Iterator[None]:
     """Let all requests of the block, and of tasks that it starts, stay with one endpoint."""
     stay = _StickySession()
     token = _stay.set(stay)
@@ -192,12 +192,12 @@ class Replicas:
         limits: Limits | None = None,
     ) -> None:
         own = limits or Limits()
-        self.replicas = tuple(Replica(normal(url), RateLimit(own)) for url in base_urls)
+        self.replicas = tuple(Replica(normalize_url(url), RateLimit(own)) for url in base_urls)
         """The endpoints, with what they did."""
         self._clock = clock
 
     @contextmanager
-    def asking(self, request: httpx2.Request) -> Iterator[PendingRequest | None]:
+    def request_to(self, request: httpx2.Request) -> Iterator[PendingRequest | None]:
         """Yield the request to the endpoint that is asked; None if the address is another one.
 
         The block sends it, and tells the status when it has read the whole answer. No answer is a failure,
@@ -207,7 +207,7 @@ class Replicas:
         if first or not path.startswith("/"):
             yield None
             return
-        replica = self.chosen()
+        replica = self.pick_replica()
         headers = {name: value for name, value in request.headers.items() if name.lower() != "host"}
         url = f"{replica.base_url}{path}"
         asking = PendingRequest(
@@ -228,20 +228,20 @@ class Replicas:
             replica.answered += 1
             replica.failures = 0
 
-    def others_are_awake(self) -> bool:
+    def has_available_replica(self) -> bool:
         """Return whether a request need not wait for the endpoint that asked for a pause."""
-        return any(one.rests_until <= self._clock() for one in self.replicas)
+        return any(one.cooldown_until <= self._clock() for one in self.replicas)
 
-    def chosen(self) -> Replica:
+    def pick_replica(self) -> Replica:
         """Return the endpoint for a request: the conversation's own, unless only others do not rest."""
         stay, now = _stay.get(), self._clock()
-        if stay is not None and stay.replica is not None and stay.replica.rests_until <= now:
+        if stay is not None and stay.replica is not None and stay.replica.cooldown_until <= now:
             return stay.replica
-        awake = [one for one in self.replicas if one.rests_until <= now]
+        awake = [one for one in self.replicas if one.cooldown_until <= now]
         if awake:
             found = min(awake, key=lambda one: (one.stays, one.under_way, one.answered))
         else:
-            found = min(self.replicas, key=lambda one: one.rests_until)
+            found = min(self.replicas, key=lambda one: one.cooldown_until)
         if stay is not None and stay.replica is not found:
             if stay.replica is not None:
                 stay.replica.stays -= 1
@@ -253,12 +253,12 @@ class Replicas:
         now = self._clock()
         replica.failed += 1
         # Requests that were under way when it failed fail with it: that is one failure, and no longer rest.
-        if began >= replica.rests_from:
-            rest = min(FIRST_REST_S * 2.0 ** min(replica.failures, 10), LONGEST_REST_S)
+        if began >= replica.cooldown_from:
+            rest = min(FIRST_COOLDOWN_S * 2.0 ** min(replica.failures, 10), LONGEST_COOLDOWN_S)
             replica.failures += 1
-            replica.rests_from, replica.rests_until = now, now + rest
-        wished = now + min(retry_after or 0.0, LONGEST_REST_S)
-        replica.rests_until = max(replica.rests_until, wished)
+            replica.cooldown_from, replica.cooldown_until = now, now + rest
+        wished = now + min(retry_after or 0.0, LONGEST_COOLDOWN_S)
+        replica.cooldown_until = max(replica.cooldown_until, wished)
 
 
 def _cannot_answer(status: int) -> bool:

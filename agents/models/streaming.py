@@ -23,7 +23,7 @@ from hallulab.agents.models.complaints import WHERE, find_told_error
 from hallulab.agents.models.finish_reasons import says_why
 from hallulab.agents.models.redaction import Redaction
 from hallulab.agents.models.watching import find_text_listener
-from hallulab.scenarios.files.data_files import read_json
+from hallulab.scenarios.files.json_text import read_json
 
 TELL_EVERY_S = 0.05
 """Seconds between two times that a growing text is told."""
@@ -39,7 +39,7 @@ _NOT_ABOUT_STREAMS = frozenset({401, 403, 408, 409, 413, 425, 429, 502, 503, 504
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 _OF_KEYS = "".join(map(chr, range(ord("!"), ord("~") + 1)))
-"""What keys are made of: ASCII without spaces."""
+"""Characters of keys: ASCII without spaces."""
 
 _TEXTS = ("content", "refusal", "reasoning", "reasoning_content")
 """Fields of a message that come in pieces."""
@@ -172,17 +172,17 @@ class JoinedCompletion:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the endpoint told an error in place of a further piece."""
+        """True if the endpoint told an error in place of a further piece."""
         return self._failure is not None
 
     @property
     def is_foreign(self) -> bool:
-        """Whether there were events, and none was a piece of a chat completion."""
+        """True if there were events, and none was a piece of a chat completion."""
         return self._has_others and not self._begun
 
     @property
     def is_finished(self) -> bool:
-        """Whether the endpoint has said why the model stopped. Some send an empty reason with each piece."""
+        """True if the endpoint has said why the model stopped. Some send an empty reason with each piece."""
         return says_why(self._choice.get("finish_reason"))
 
     def add(self, chunk: Any) -> str:

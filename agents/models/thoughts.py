@@ -65,11 +65,11 @@ class Spoken(NamedTuple):
     """An answer without what the model thought."""
 
     text: str
-    """What is left; may be empty."""
+    """The rest; may be empty."""
     thought: bool
-    """Whether something was left out."""
+    """True if something was left out."""
     called: bool = False
-    """Whether the model called a tool in a channel of its own."""
+    """True if the model called a tool in a channel of its own."""
 
 
 def leave_out_thoughts(text: str, *, begins_in_thought: bool = False) -> Spoken:

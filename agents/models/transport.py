@@ -1,6 +1,6 @@
 """The HTTP transport beneath the openai client: replay, or send within limits, without keys, and record.
 
-What an endpoint answers is made harmless before other code, the client included, sees it
+Answers are made harmless before other code, the client included, sees them
 (`hallulab.agents.models.receiving`).
 """
 
@@ -18,7 +18,6 @@ from typing import Any
 import httpx2
 
 from hallulab.agents.models.adaptive import AdaptiveTransport
-from hallulab.agents.models.answer_flaws import find_answer_flaw
 from hallulab.agents.models.answers import (
     BrokenAnswer,
     ImpossibleAnswer,
@@ -29,7 +28,7 @@ from hallulab.agents.models.answers import (
 )
 from hallulab.agents.models.complaints import describe_no_completion, is_broken, is_retryable, read_pause
 from hallulab.agents.models.endpoints import SCRIPTED, Credentials
-from hallulab.agents.models.receiving import JSON, LARGEST, read_object, read_value, receive
+from hallulab.agents.models.receiving import JSON, LARGEST, find_answer_flaw, read_object, read_value, receive
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.replicas import Replicas, most_tokens
@@ -60,14 +59,14 @@ class CallRecord:
     latency_s: float = 0.0
     """Seconds from sending to the full answer, or the recorded ones."""
     under_way_s: float = 0.0
-    """Seconds of all tries together, without waiting for the gate and pauses between tries. Those in which a
-    server of ours worked on them do not count."""
+    """Seconds of all tries together, without waiting for the gate and pauses between tries. Seconds in
+    which a server of ours worked on them do not count."""
     paused_s: float = 0.0
     """Seconds of the pauses between them."""
     crowded: int = 0
     """Tries that an adaptive limit let begin too early: the endpoint refused them and answered others."""
     replayed: bool = False
-    """Whether the answer was already known."""
+    """True if the answer was already known."""
 
     @property
     def spent_s(self) -> float:
@@ -77,7 +76,7 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """What the transport must know of a request besides HTTP, which is all that the client hands down."""
+    """Facts of a request besides HTTP, which is all that the client hands down."""
 
     credentials: Callable[[], Credentials]
     """Reads what goes along at the moment of sending, so that the client never has it."""
@@ -88,12 +87,12 @@ class ModelCall:
     record: CallRecord = field(default_factory=CallRecord)
     """Filled in by the transport."""
     keeps_refusal: bool = True
-    """Whether a refusal is kept at once; else whoever asks finds out first what it means (`keep_refusal`)."""
+    """True if a refusal is kept at once; else whoever asks finds out first what it means (`keep_refusal`)."""
     is_trial: bool = False
-    """Whether it is only sent to see if the endpoint takes it: its answer is neither known nor kept."""
+    """True if it is only sent to see if the endpoint takes it: its answer is neither known nor kept."""
 
     routes: bool = False
-    """Whether several models may answer under one name."""
+    """True if several models may answer under one name."""
     mark: ConversationMark | None = None
     """Tells which conversation it belongs to; None: the bot is not told."""
 
@@ -165,7 +164,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         self.timeout_s = inner.timeout_s if isinstance(inner, PatientTransport) else timeout_s
         """Limit of all tries of a request and the pauses between them, in seconds."""
         self.is_patient = isinstance(inner, PatientTransport)
-        """Whether an answer may take hours, so that nothing is asked to find something out."""
+        """True if an answer may take hours, so that nothing is asked to find something out."""
         self.inner = inner or make_network()
         self._watches: dict[str, TokenWatch] = {}
         """Addresses that this process, or the one that it works for, serves models at."""
@@ -182,7 +181,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
 
     @property
     def replaying(self) -> bool:
-        """Whether a recording is replayed, so nothing is sent."""
+        """True if a recording is replayed, so nothing is sent."""
         return self.recording.replaying
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -296,14 +295,14 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         Returns:
             the answer, where it is from, and its seconds.
         """
-        with self._replicas.asking(request) if self._replicas else nullcontext() as asking:
+        with self._replicas.request_to(request) if self._replicas else nullcontext() as asking:
             if asking is None:
                 response, latency = await self._admitted(request, call, nullcontext())
                 return response, request.url, latency
             allowance = asking.replica.allowance.spending(tokens)
             response, latency = await self._admitted(asking.request, call, allowance)
             asking.status, asking.retry_after = response.status_code, read_pause(response.headers)
-        if self._replicas and self._replicas.others_are_awake():
+        if self._replicas and self._replicas.has_available_replica():
             response.headers.pop("Retry-After", None)
         return response, asking.request.url, latency
 

@@ -37,7 +37,7 @@ class Outage:
 
     def __init__(self) -> None:
         self.has_answered = False
-        """Whether anybody has ever answered there."""
+        """True if anybody has ever answered there."""
         self._since: float | None = None
 
     def note_answer(self) -> None:

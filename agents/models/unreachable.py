@@ -34,7 +34,7 @@ THROUGH = "through the proxy "
 """How the text of an error begins that happened on the way to a proxy, or at it; its address follows."""
 
 CORRECT_PROXY = "Correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or name the endpoint's host in NO_PROXY."
-"""What to do then."""
+"""The remedy."""
 
 _NO_WAY = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ETIMEDOUT})
 
@@ -47,7 +47,7 @@ class Unreachable:
     """A clause, such as "there is no host of that name"; empty if nothing is known."""
     remedy: str
     lasts: bool = False
-    """Whether asking again changes nothing."""
+    """True if asking again changes nothing."""
 
 
 def name_trouble(error: BaseException) -> Unreachable:

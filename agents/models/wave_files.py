@@ -24,8 +24,7 @@ from hallulab.agents.models.redaction import Redaction
 from hallulab.agents.models.transport import LASTING_STATUS
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_lines
-from hallulab.scenarios.files.data_files import read_json
-from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.files.json_text import digest, read_json
 from hallulab.scenarios.files.opening import open_file, read_file
 from hallulab.scenarios.transcript import Frozen
 
@@ -33,7 +32,7 @@ Service = Literal["vllm", "api"]
 """Who answers waves: a child process, `vllm run-batch`, or the batch API of an endpoint."""
 
 CHAT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
-"""What requests of a batch ask for."""
+"""Paths that requests of a batch ask for."""
 
 NO_ANSWER = 500
 """HTTP status of a request that its batch leaves without one."""
@@ -50,7 +49,7 @@ class Asked:
 
     @property
     def id(self) -> str:
-        """What it is known by."""
+        """Its identifier."""
         return digest([self.url, self.body])
 
     def line(self) -> str:
@@ -61,7 +60,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class WaveResult:
-    """What came of a request."""
+    """Outcome of a request."""
 
     status: int
     """HTTP status."""
@@ -69,7 +68,7 @@ class WaveResult:
 
     @property
     def lasts(self) -> bool:
-        """Whether the same request need not be asked again."""
+        """True if the same request need not be asked again."""
         if self.status < 400:
             return not is_broken(self.status, self.body, json.dumps(self.body))
         return self.status in LASTING_STATUS

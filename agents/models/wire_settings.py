@@ -1,4 +1,4 @@
-"""What the user adds to the requests to an endpoint: fields, headers, a query, and room for thoughts.
+"""Additions of the user to the requests to an endpoint: fields, headers, a query, and room for thoughts.
 
 Recordings and shared answers know `extra`, because it changes answers; and the names in headers and the query
 of a chatbot, because they may say which one it is.
@@ -74,7 +74,7 @@ Thoughts = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class WireSettings(Frozen):
-    """What the user adds to the requests to an endpoint."""
+    """Additions of the user to the requests to an endpoint."""
 
     extra: Extra = Field(default_factory=dict)
     headers: Headers = Field(default_factory=dict)
@@ -146,11 +146,11 @@ class ConversationMark:
     key: str
     """Stands for the conversation, and what was said in it, in recordings."""
     id: str
-    """What the bot is sent, on the wire alone."""
+    """Text sent to the bot, on the wire alone."""
     header: str | None
     """The header that holds it; None: the field `user` of the body does."""
     stateful: bool
-    """Whether a request that is sent twice is a message that the bot remembers twice."""
+    """True if a request that is sent twice is a message that the bot remembers twice."""
 
     @property
     def headers(self) -> dict[str, str]:

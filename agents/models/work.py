@@ -1,8 +1,8 @@
 """Pieces of work under way, and which of them wait for a model: so one can tell when nothing else goes on.
 
-A piece is a conversation that is held or a turn that is judged. It waits while a request of it waits for its
-wave, or for the answer to an equal one. What else it does (a search, a thread, a chatbot
-behind HTTP, another process) shows as not waiting, whatever it is.
+A piece is a conversation or the judgement of a turn. It waits while a request of it waits for its
+wave, or for the answer to an equal one. Anything else (a search, a thread, a chatbot
+behind HTTP, another process) shows as not waiting.
 """
 
 from __future__ import annotations

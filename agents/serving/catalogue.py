@@ -34,11 +34,11 @@ class CatalogueModel(Frozen):
     """Number format on a CPU. `w8a8` (int8 weights and activations) is used if the processor is fast at int8
     or memory is short."""
     eager_on_cpu: bool = False
-    """Whether a CPU serves it uncompiled: it starts sooner and runs slower, which suits short runs."""
+    """True if a CPU serves it uncompiled: it starts sooner and runs slower, which suits short runs."""
     experiment: dict[str, int] = Field(default_factory=dict)
     """Default fields of an experiment with this model."""
     small: bool = False
-    """Whether it cannot follow the papers' prompts for lists, grades and printed decisions, so that detectors
+    """True if it cannot follow the papers' prompts for lists, grades and printed decisions, so that detectors
     read the probabilities of its words instead."""
 
 

@@ -52,13 +52,13 @@ STOP_S = 30.0
 
 @dataclass(frozen=True)
 class Order:
-    """What every machine does."""
+    """Work of every machine."""
 
     model: str
     """A catalogue name, a model folder, or a hub name."""
     replicas: int = 1
     prepare_only: bool = False
-    """Whether it only prepares environment and weights."""
+    """True if it only prepares environment and weights."""
     extra_flags: tuple[str, ...] = ()
     """Flags passed through to vLLM."""
     startup_timeout: float = STARTUP_TIMEOUT

@@ -55,16 +55,15 @@ def main(source: Path, target: Path, form: str) -> None:
     reader = GGUFReader(str(source))
     tensors: dict[str, torch.Tensor] = {}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        converted = pool.map(lambda tensor: list(_converted(reader, tensor, form)), _largest_first(reader))
+        # Those that take longest come first, so that no core waits at the end.
+        converted = pool.map(
+            lambda tensor: list(_converted(reader, tensor, form)),
+            sorted(reader.tensors, key=lambda tensor: -int(tensor.n_elements)),
+        )
         for named in converted:
             tensors.update(named)
     target.mkdir(parents=True, exist_ok=True)
     save_file(tensors, str(target / "model.safetensors"), metadata={"format": "pt"})
-
-
-def _largest_first(reader: Any) -> list[Any]:
-    """Return the file's tensors, those that take longest first, so that no core waits at the end."""
-    return sorted(reader.tensors, key=lambda tensor: -int(tensor.n_elements))
 
 
 def _converted(reader: Any, tensor: Any, form: str) -> Iterator[tuple[str, torch.Tensor]]:

@@ -204,9 +204,9 @@ class PreparedModel(Frozen):
     context: int | None
     """Positions of the model; None: not known beforehand."""
     eager: bool
-    """Whether to serve without compiling the model."""
+    """True if to serve without compiling the model."""
     cpu: bool
-    """Whether it will run on a CPU."""
+    """True if it will run on a CPU."""
     dtype: str | None
     """Number format of the activations; None: the model's own."""
     python: Path
@@ -218,7 +218,7 @@ class PreparedModel(Frozen):
     part: dict[str, str] | None = None
     """Environment variables that give it a part of this machine, over the user's; None: it has all of it."""
     offline: bool
-    """Whether the model is local."""
+    """True if the model is local."""
     cache: Path
 
     def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:

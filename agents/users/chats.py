@@ -46,7 +46,7 @@ _LABELS: dict[str, Literal["user", "assistant"]] = {
 }  # fmt: skip
 _NO_MESSAGE = 'not of the form {"role": "user" or "assistant", "content": "…"}.'
 _OTHER_LABEL = re.compile(r"\s*([A-Z][\w.-]{0,30}(?: [A-Z][\w.-]{0,30})?):\s")
-"""What may be another speaker's name."""
+"""Pattern of another speaker's name."""
 _MOST_NAMED = 5
 _LABEL = re.compile(rf"^\s*({match_any(_LABELS)})\s*:\s*(.*)$", re.IGNORECASE)
 
@@ -79,10 +79,11 @@ def read_chat(path: Path) -> tuple[Message, ...]:
     """Read a reference chat.
 
     A `.jsonl` file holds one JSON object `{"role": "user" | "assistant", "content": …}` a line (or `text`
-    instead of `content`); a `.json` file holds a list of them, perhaps under `messages`. What others than
-    user and assistant say is left out. Any other file is plain text. There, a line that begins with `User:`
-    or `Assistant:` (also Human, Customer, Client, Visitor; Bot, Chatbot, AI, Agent, GPT) opens a message,
-    which goes up to the next such line; a warning names lines that may begin with another speaker.
+    instead of `content`); a `.json` file holds a list of them, perhaps under `messages`. Messages of
+    others than user and assistant are left out. Any other file is plain text. There, a line that begins with
+    `User:` or `Assistant:` (also Human, Customer, Client, Visitor; Bot, Chatbot, AI, Agent, GPT)
+    opens a message, which goes up to the next such line.
+    A warning names lines that may begin with another speaker.
 
     Raises:
         UsageError: the file cannot be read, has another form, or lacks messages of one side.

@@ -227,7 +227,7 @@ OWN = "own"
 """The name of the persona's own manner."""
 
 DEFAULT_MANNERS = ("plain", "plain", "plain", "terse", "plain+pushes-back", "plain+misspelling")
-"""What users draw from if nothing else is said: messages as short as people's (docs/realism.md)."""
+"""Default lengths of messages: as short as people's (docs/realism.md)."""
 
 _LONG_WORD = re.compile(r"[A-Za-z]{5,}")
 _ARTICLE = re.compile(r"\b(?:a|an|the) (?=\w)", re.IGNORECASE)
@@ -237,9 +237,9 @@ class StyleProfile(Frozen):
     """A way to speak."""
 
     text: str | None = None
-    """What the model is told; None: nothing."""
+    """Instruction of the model; None: none."""
     short: bool = False
-    """Whether the model is shown messages of a few words as examples, in place of the usual ones."""
+    """True if the model is shown messages of a few words as examples, in place of the usual ones."""
     tokens: int | None = Field(default=None, ge=1)
     """Limit of a message; None: the usual one."""
     misspelt: float = Field(default=0.0, ge=0, le=1)

@@ -132,7 +132,9 @@ def _build_arguments() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, help="write the table into this Markdown file, too")
     parser.add_argument("--json", type=Path, help="write all numbers into this file")
     parser.add_argument(
-        "--docs", type=Path, help="put the table into this page of the docs, and its digest beside it"
+        "--docs",
+        type=Path,
+        help="put the table into this page of the docs, with digests of all that decides it",
     )
     return parser
 

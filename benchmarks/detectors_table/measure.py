@@ -34,9 +34,10 @@ from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.levels import Level, collect_items, group_numbers
 from hallulab.simulator.bench.rows import LevelRow, build_level_row
 from hallulab.simulator.bench.split import CrossValidation, split_into_folds
-from hallulab.simulator.engine.models import RunSettings, ensure_model, open_pool, serve_models
+from hallulab.simulator.engine.models import RunSettings, open_pool, serve_models
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.statistics.detection import compute_replicates
 

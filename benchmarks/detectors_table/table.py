@@ -1,6 +1,6 @@
 """The table of all detectors on all data sets, as Markdown and as a page of the docs.
 
-The page of the docs with the table, and beside it a digest of all that decides the table.
+The page of the docs has the table, and in a comment at its end digests of all that decides the table.
 Measuring takes a minute, and comparing digests a second: a daily test does the latter, a slow one the
 former.
 
@@ -35,13 +35,13 @@ from benchmarks.detectors_table.samples import Described, described
 from hallulab.agents.progress import bars
 from hallulab.agents.versions import digest_code
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.atomic import write_together
+from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_line
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.terminal import format_bound, render_raters_line
-from hallulab.simulator.engine.models import ensure_model
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.bench.notes import format_bound, render_raters_line
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.show.columns import Column, build_decimal_format
 
 _LONGEST = "combined"
@@ -243,17 +243,13 @@ CODE = (
 READ = ("detectors", "agents/prompts", "agents/retrieval/prompts")
 """Folders, relative to the repository, with what this code reads: prompts, tuned numbers, learnt models."""
 
+_DIGESTS, _END = "\n<!-- Decided by:\n", "-->\n"
 _READ_FILES = ("*.skops", "*.txt", "*.yaml")
 _RECORDS = ("*.jsonl", "*.jsonl.gz")
 
 
-def digest_file(page: Path) -> Path:
-    """Return the file of a page's digest."""
-    return page.with_suffix(".digest")
-
-
 def table_in(page: Path) -> str:
-    """Return the table in a page: all but its title and its introduction.
+    """Return the table in a page: all but its title, its introduction and the digests at its end.
 
     Raises:
         UsageError: there is no such page.
@@ -262,24 +258,23 @@ def table_in(page: Path) -> str:
 
 
 def write_page(page: Path, table: str, decided_by: Mapping[str, str]) -> None:
-    """Put a table into a page, and write the digest beside it.
+    """Put a table into a page, and the digests at its end.
 
     Args:
         decided_by: `deciding` of the table, from before it was made.
 
     Raises:
         UsageError: there is no such page.
-        OperationalError: a file cannot be written.
+        OperationalError: it cannot be written.
     """
-    write_together({page: _parts(page)[0] + table, digest_file(page): _lines(table, decided_by)})
+    write_atomically(page, f"{_parts(page)[0]}{table}{_DIGESTS}{_lines(table, decided_by)}{_END}")
 
 
 def what_changed(page: Path, decided_by: Mapping[str, str]) -> str | None:
     """Say what has changed since a page was written; None if nothing has."""
-    now = set(_lines(table_in(page), decided_by).splitlines())
-    file = digest_file(page)
-    then = set(file.read_text(encoding="utf-8").splitlines()) if file.is_file() else set()
-    names = sorted({line.partition(" ")[0] for line in now ^ then})
+    _, table, then = _parts(page)
+    now = _lines(table, decided_by)
+    names = sorted({line.partition(" ")[0] for line in {*now.splitlines()} ^ {*then.splitlines()}})
     if not names:
         return None
     return (
@@ -302,7 +297,7 @@ def deciding(asked: TableArguments, detectors: Sequence[str]) -> dict[str, str]:
 
 
 def _lines(table: str, decided_by: Mapping[str, str]) -> str:
-    """Return the content of the digest's file."""
+    """Return the digests, one a line."""
     return "".join(f"{name} {value}\n" for name, value in {**decided_by, "table": digest(table)}.items())
 
 
@@ -331,12 +326,13 @@ def _pinned() -> list[str]:
     return [line for line in lines if line.partition("==")[0] in LIBRARIES]
 
 
-def _parts(page: Path) -> tuple[str, str]:
-    """Return a page's title and introduction, and its table."""
+def _parts(page: Path) -> tuple[str, str, str]:
+    """Return a page's title and introduction, its table, and its digests, one a line."""
     try:
-        title, introduction, table = page.read_text(encoding="utf-8").split("\n\n", 2)
+        title, introduction, rest = page.read_text(encoding="utf-8").split("\n\n", 2)
     except (OSError, ValueError) as error:
         raise UsageError(
             f"--docs {page}: this is no page with a title, an introduction and a table."
         ) from error
-    return f"{title}\n\n{introduction}\n\n", table
+    table, _, digests = rest.partition(_DIGESTS)
+    return f"{title}\n\n{introduction}\n\n", table, digests.removesuffix(_END)

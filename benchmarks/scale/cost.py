@@ -22,7 +22,7 @@ from benchmarks.orchestration import stub
 from benchmarks.scale.driver import DETECTORS, embed_without_model
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 
 

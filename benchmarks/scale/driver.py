@@ -23,7 +23,7 @@ from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Message
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 
 CHATBOT = "vanilla"

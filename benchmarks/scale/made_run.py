@@ -15,8 +15,8 @@ from pathlib import Path
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journal_files import LARGEST
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.shards import LARGEST
 
 CHATBOTS = ("vanilla", "editor")
 DETECTORS = ("lexical", "first", "second")

@@ -38,7 +38,7 @@ class _GuardedDraft:
     history: tuple[Message, ...]
     """The dialogue as the user saw it, with the message to answer."""
     replies: list[Reply | None] = field(default_factory=list)
-    """What the wrapped bot said each time; None where it failed."""
+    """Replies of the wrapped bot, one a try; None where it failed."""
     attempts: list[Attempt] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     """The steps of the wrapped bot."""
@@ -47,7 +47,7 @@ class _GuardedDraft:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What the user gets, and why."""
+    """The reply of the guarded bot, and why."""
 
     action: Action
     shown: int | None
@@ -133,7 +133,7 @@ class GuardedBot:
 
     @property
     def remembers(self) -> bool:
-        """Whether the wrapped chatbot remembers more than the history that it is given."""
+        """True if the wrapped chatbot remembers more than the history that it is given."""
         return has_memory(self._inner)
 
     async def reply(self, history: Sequence[Message]) -> Reply:

@@ -61,7 +61,7 @@ def add_marks(
                 inserted.setdefault(end, []).insert(0, CLOSE)
     if cite:
         for sentence, passage in list_sources(reply, passages):
-            said = "".join(_keep(reply, removed, sentence))
+            said = "".join(reply[at] for at in range(sentence.start, sentence.end) if at not in removed)
             if not _WORD.search(said) or claims_nothing(said):
                 continue
             flagged = any(place.start < sentence.end and sentence.start < place.end for place in places)
@@ -78,7 +78,7 @@ def add_marks(
 def list_sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, int | None]]:
     """Return the sentences of a reply, each with the index of the passage that supports it best, or None.
 
-    That is the passage of the chunk that holds most of its content words, as EvidenceChain's coverage
+    This is the passage of the chunk that holds most of its content words, as EvidenceChain's coverage
     (`hallulab.detectors.features.matching`); None below `SUPPORT`.
     """
     batch = make_batch([ReplyWithEvidence(reply, tuple(passages), "qa")])
@@ -96,10 +96,6 @@ def _remove(reply: str, highlight: bool, cite: bool) -> set[int]:
     """Return the characters of marks that the bot wrote itself, and that would look like the guard's."""
     patterns = [*([_BRACKETS] if highlight else []), *([_OWN_MARKS] if cite else [])]
     return {at for pattern in patterns for found in pattern.finditer(reply) for at in range(*found.span())}
-
-
-def _keep(reply: str, removed: set[int], region: Region) -> Iterable[str]:
-    return (reply[at] for at in range(region.start, region.end) if at not in removed)
 
 
 def _join(places: Iterable[Region]) -> list[Region]:

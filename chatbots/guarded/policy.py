@@ -63,14 +63,14 @@ PLACEHOLDER = "{topics}"
 
 
 class Topic(Frozen):
-    """What makes a topic, and how strict it is."""
+    """A topic, and how strict it is."""
 
     sensitive: bool = False
-    """Whether the stricter threshold and the longer ladder apply."""
+    """True if the stricter threshold and the longer ladder apply."""
     words: tuple[str, ...] = ()
     """Words and phrases that tag question, query and passages, in any inflection."""
     about: str = ""
-    """What it is about, for the model that tags; empty: its name."""
+    """Its description, for the model that tags; empty: its name."""
     threshold: Threshold | None = None
     """The threshold of this topic, in place of all others; None: the strictest of the general one, the
     sensitive one and the scenario's."""
@@ -98,7 +98,7 @@ class PolicyThresholds(Frozen):
 
 
 class EscalationPolicy(Frozen):
-    """What is done about a flagged reply, one rung after the other."""
+    """Actions on a flagged reply, one rung after the other."""
 
     general: tuple[Rung, ...] = ("highlight", "cite")
     """Without a sensitive topic."""
@@ -117,7 +117,7 @@ Unjudged = Literal["pass", "abstain", "human"]
 
 
 class OnJudgeFailure(Frozen):
-    """What happens to a reply that the detector failed on or abstained from."""
+    """Action on a reply that the detector failed on or abstained from."""
 
     general: Unjudged = "pass"
     """Without a sensitive topic."""
@@ -125,7 +125,7 @@ class OnJudgeFailure(Frozen):
 
 
 class UserMessages(Frozen):
-    """What the user is told in place of a reply, or below it; with `PLACEHOLDER`, if it names the topics."""
+    """Text in place of a reply, or below it; with `PLACEHOLDER`, if it names the topics."""
 
     abstain: str = Field(min_length=1)
     """In place of a reply that is withheld."""
@@ -156,11 +156,11 @@ class Policy(Frozen):
     thresholds: PolicyThresholds = PolicyThresholds()
     """The thresholds of topics without their own."""
     ladder: EscalationPolicy = EscalationPolicy()
-    """What is done about flagged replies."""
+    """Actions on flagged replies."""
     regenerations: int = Field(default=1, ge=1, le=5)
     """How often a reply is made again at most."""
     unjudged: OnJudgeFailure = OnJudgeFailure()
-    """What happens to replies that could not be judged."""
+    """Actions on replies that could not be judged."""
     says: UserMessages
 
     @field_validator("topics")
@@ -206,7 +206,7 @@ class Policy(Frozen):
 
     @property
     def has_numbers(self) -> bool:
-        """Whether any of its thresholds is a number, and so a score from 0 to 1."""
+        """True if any of its thresholds is a number, and so a score from 0 to 1."""
         own = (topic.threshold for topic in self.topics.values())
         return any(
             isinstance(one, float | Mapping)
@@ -253,11 +253,11 @@ class Decision:
     """By what a reply is flagged: the strictest threshold of its topics, or the general one."""
 
     sensitive: bool
-    """Whether a topic is sensitive."""
+    """True if a topic is sensitive."""
     threshold: float | None
     """The lowest threshold; None: only the detector's own decision counts."""
     own: bool
-    """Whether the detector's own decision counts."""
+    """True if the detector's own decision counts."""
 
     def flags(self, judgement: Judgement) -> bool | None:
         """Return whether a reply is flagged; None if it was not judged."""

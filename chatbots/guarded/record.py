@@ -1,4 +1,4 @@
-"""What a guarded chatbot keeps of a reply: the step from which audit log and report are made."""
+"""Record of a guarded reply: the step from which audit log and report are made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JUDGING, AGAIN = f"{CALLS}judge.", f"{CALLS}again."
 """How the purposes begin of the detector's calls, and of those for a reply that is made again."""
 
 Action = Literal["passed", "marked", "cured", "abstained", "human", "unjudged"]
-"""What was done: nothing; shown with marks; made again and not flagged any more; withheld; handed to a human;
+"""Outcome: nothing done; shown with marks; made again and not flagged any more; withheld; handed to a human;
 shown though it could not be judged."""
 
 
@@ -27,12 +27,12 @@ class Attempt(Frozen):
     """A reply of the wrapped bot, judged."""
 
     reply: str | None
-    """What it said; None if it failed."""
+    """Its text; None if it failed."""
     outcome: Outcome | None
     """The detector's outcome; None without a reply."""
     score: Number | None = None
     flagged: bool | None = None
-    """Whether the policy flags it; None: it was not judged."""
+    """True if the policy flags it; None: it was not judged."""
     spans: tuple[Span, ...] | None = None
     """The unsupported spans. None: not judged, or not localised."""
     error: str | None = None
@@ -50,7 +50,7 @@ class GuardRecord(Frozen):
     topics_error: str | None = None
     """Why the model that tags gave no answer; the reply then counts as on a sensitive topic."""
     sensitive: bool
-    """Whether the ladder of sensitive topics applied."""
+    """True if the ladder of sensitive topics applied."""
     threshold: Number | None
     """The threshold that applied; None: the detector's own decision, and it has none."""
     attempts: tuple[Attempt, ...]
@@ -65,12 +65,12 @@ class GuardRecord(Frozen):
 
     @property
     def escalated(self) -> bool:
-        """Whether the user was refused an answer, or a human was called."""
+        """True if the user was refused an answer, or a human was called."""
         return self.action in ("abstained", "human")
 
     @property
     def refused(self) -> bool:
-        """Whether the user got no answer of the bot."""
+        """True if the user got no answer of the bot."""
         return self.shown is None
 
 

@@ -34,7 +34,7 @@ class Tags(Frozen):
 
 @dataclass(frozen=True)
 class TopicSubject:
-    """What topics are looked for in."""
+    """Texts in which topics are looked for."""
 
     question: str
     query: str | None

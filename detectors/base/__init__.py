@@ -1,1 +1,1 @@
-"""What every method uses: the protocol, a guarded judgement, thresholds, calibration, questions."""
+"""Shared parts of the methods: the protocol, a guarded judgement, thresholds, calibration, questions."""

@@ -1,4 +1,4 @@
-"""What the detectors share: a judgement with its ledger, evidence in a prompt, spans of flagged units.
+"""Shared parts of detectors: a judgement with its ledger, evidence in a prompt, spans of flagged units.
 
 `ServedDetector` is the base of those that ask served models.
 """
@@ -83,7 +83,7 @@ class PromptEvidence(Frozen):
     passages: tuple[Passage, ...]
     """The passages in it; the last one may be cut."""
     truncated: bool
-    """Whether some text had to be left out."""
+    """True if some text had to be left out."""
 
 
 def format_evidence(passages: Sequence[Passage], max_characters: int) -> PromptEvidence:
@@ -151,24 +151,24 @@ def make_flagged_spans(
 
 @dataclass(frozen=True)
 class Scale:
-    """What the scores of a detector mean: how they are made, and the threshold that belongs to them."""
+    """Scoring of a detector: how scores are made, and the threshold that belongs to them."""
 
     prompts: Sequence[Prompt]
     """The prompt files that they are made with."""
     untuned: float
     """Threshold where none is given or tuned for the model."""
     published: bool = False
-    """Whether that is the paper's, for scores that are made as in the paper."""
+    """True if that is the paper's, for scores that are made as in the paper."""
     tuned: str | None = None
     """The threshold's name in the `tuned.yaml` beside the detector; None: it has none there."""
     corrections: Frozen | Mapping[str, Any] | None = None
-    """What was learnt to correct them for the served model; None or empty: nothing."""
+    """Corrections learnt for the served model; None or empty: none."""
     in_force: Mapping[str, Any] = field(default_factory=dict)
     """The options that depend on the model, as they are in force."""
     variant: str = ""
     """Which variant of a paper's method makes them (`Detector.variant`); empty: there is no paper."""
     reading: Reading = "probability"
-    """What they are made of (`Detector.reading`)."""
+    """Source of the scores (`Detector.reading`)."""
 
 
 class ServedDetector(PolicyDetector):

@@ -33,13 +33,13 @@ class Traits:
     """Properties of a detector that matter to whoever runs it."""
 
     needs_model: bool = True
-    """Whether it asks the served model; no model is started for a detector that does not."""
+    """True if it asks the served model; no model is started for a detector that does not."""
     probabilities: bool = True
-    """Whether its scores are meant as probabilities."""
+    """True if its scores are meant as probabilities."""
     batch: bool = False
-    """Whether `detect_many` judges many replies faster than `detect` one by one."""
+    """True if `detect_many` judges many replies faster than `detect` one by one."""
     reads_origin: bool = False
-    """Whether its options ask who wrote a reply; `TurnView.origin` then says so, if the data does."""
+    """True if its options ask who wrote a reply; `TurnView.origin` then says so, if the data does."""
 
 
 class Detector(ABC):
@@ -76,9 +76,9 @@ class Detector(ABC):
     """The variant of its method that is run, such as a reading; empty: there is only one. It may depend on
     the served models."""
     as_published: bool | None = None
-    """Whether that variant is the paper's; None: the name stands for no paper's method."""
+    """True if that variant is the paper's; None: the name stands for no paper's method."""
     reading: Reading = "probability"
-    """What its scores from 0 to 1 are made of; topics may have another threshold for printed words."""
+    """Source of its scores from 0 to 1; topics may have another threshold for printed words."""
     traits: Traits = Traits()
     languages: tuple[str, ...] | None = None
     """Codes (ISO 639-1, such as `en`) of the languages that it reads; None: all that its model knows, or it
@@ -173,7 +173,7 @@ class TrainableDetector(Detector):
 
 @dataclass(frozen=True)
 class DetectorContext:
-    """What the factory of a detector is given."""
+    """Arguments of the factory of a detector."""
 
     models: ModelPool
     """The models by name; `models.get()` is the default one. They are served when the detector judges."""
@@ -192,7 +192,7 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
 
     A detector that asks no model is given replies and passages in one form
     (`hallulab.scenarios.text.one_form`); the places in a judgement are those in the reply as it was said.
-    What the detector cannot read it is not given: the judgement abstains.
+    For texts that the detector cannot read, the judgement abstains.
 
     A detector that judges in batches gets several replies at once. If the batch fails, it gets them one by
     one, so that only the reply at fault fails.

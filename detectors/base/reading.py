@@ -1,4 +1,4 @@
-"""What a detector reads of a turn: texts in one form, and in languages that it knows.
+"""Texts of a turn as a detector reads them: in one form, and in languages that it knows.
 
 Every detector, of anybody, is given replies and passages through here (`run_detector`).
 """

@@ -53,7 +53,7 @@ _LOADERS = frozenset(
     {"CachedNode", "DictNode", "JsonNode", "ListNode", "LossNode", "NdArrayNode", "ObjectNode"}
     | {"RandomGeneratorNode", "SliceNode", "TreeNode", "TupleNode", "TypeNode"}
 )
-"""What skops may make values with."""
+"""Loaders by which skops may make values."""
 
 
 def list_strange_types(data: bytes) -> list[str]:

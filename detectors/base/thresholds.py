@@ -25,7 +25,7 @@ REMEDY = "Delete it, or run `hallulab calibrate` again"
 
 
 class UnitCounts(Frozen):
-    """What a detector said of the replies of one group, or of their sentences, at its threshold."""
+    """Counts of a detector at its threshold, for the replies or the sentences of one group."""
 
     clean: Count
     clean_flagged: Count
@@ -42,7 +42,7 @@ class GroupCounts(Frozen):
 
 
 class Fitted(Frozen):
-    """What was fitted for a detector."""
+    """A threshold fitted for a detector."""
 
     detector: str
     scoring: str
@@ -52,7 +52,7 @@ class Fitted(Frozen):
     """Score from which a reply is flagged."""
     measured_on: str = Field(min_length=1)
     groups: tuple[GroupCounts, ...]
-    """What it said of them at the threshold."""
+    """Its counts at the threshold."""
 
 
 def find_fitted(scoring: str) -> Fitted | None:

@@ -40,7 +40,7 @@ class _Words(NamedTuple):
     piece: Integers
     """Index of the evidence sentence, or of the reply."""
     said: Flags
-    """Whether it belongs to a reply."""
+    """True if it belongs to a reply."""
 
 
 class _WordRuns(NamedTuple):

@@ -87,7 +87,7 @@ def train(replies: Sequence[LabelledReply], seed: int = 0) -> CombinedModel:
 
 @dataclass(frozen=True)
 class _Material:
-    """What the classifiers learn from. Labels have shape (replies,), (sentences,), (words,)."""
+    """Training data of the classifiers. Labels have shape (replies,), (sentences,), (words,)."""
 
     measured: FeatureInputs
     labels: Flags

@@ -21,7 +21,7 @@ from hallulab.detectors.base.judging import (
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.text.spans import Region, split_spoken_sentences
+from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
@@ -32,7 +32,7 @@ class DirectJudgeOptions(Frozen):
     """Probability of No from which a reply, or a sentence of it, is flagged. None: the one tuned for the
     model if there is one, else `EVEN_ODDS`."""
     sentences: bool = False
-    """Whether every sentence is asked about, too, which locates what is flagged. Each costs one more call.
+    """True if every sentence is asked about, too, which locates what is flagged. Each costs one more call.
     The reply's score stays that of the question about the whole reply."""
     max_evidence_characters: int = Field(default=12000, ge=100)
     """Longer evidence is cut here; the judgement is then marked truncated."""
@@ -79,7 +79,10 @@ class DirectJudgeDetector(ServedDetector):
                 ),
             ]
         )
-        units = tuple(_unit(region, view.reply, of_it) for region, of_it in zip(regions, scores, strict=True))
+        units = tuple(
+            Unit(kind="sentence", text=region.of(view.reply), start=region.start, end=region.end, score=of_it)
+            for region, of_it in zip(regions, scores, strict=True)
+        )
         spans = make_flagged_spans(units, self.threshold, _reason, evidence.passages)
         return Judgement(
             outcome="scored",
@@ -94,10 +97,6 @@ class DirectJudgeDetector(ServedDetector):
 async def _probability_of_no(session: Session, prompt: Prompt, values: Mapping[str, str]) -> float:
     answer = await session.choose(prompt.name, prompt.fill(values), ("Yes", "No"))
     return answer["No"]
-
-
-def _unit(region: Region, reply: str, score: float) -> Unit:
-    return Unit(kind="sentence", text=region.of(reply), start=region.start, end=region.end, score=score)
 
 
 def _reason(unit: Unit) -> str:

@@ -19,7 +19,7 @@ from hallulab.scenarios.labelled import LabelledReply
 
 
 class EvidenceChainDetector(TrainedDetector[ChainModel]):
-    """What the six methods share; the model comes with the package, from `fit`, or from a file.
+    """Shared options of the six methods; the model comes with the package, from `fit`, or from a file.
 
     A reply's score is the largest of its sentences' scores (the paper scores no replies). A word's score is
     its sentence's times the evidence against the word. See `judge_blocks` for what becomes a span.

@@ -20,7 +20,7 @@ Method = Literal["lexical", "bm25", "tfidf", "nli-rules", "lr", "rf"]
 """The paper's six methods (Method), in lower case."""
 
 Context = Literal["task", "collection", "generator", "temperature"]
-"""What a reply's origin tells the trained methods, apart from its texts."""
+"""Features of a reply's origin for the trained methods."""
 
 Categories = dict[str, list[str]]
 """Context → the values seen in training; each is one input."""
@@ -184,5 +184,5 @@ class TrainedOptions(RuleOptions):
     features: FeatureSet = "extended"
     """The paper's features, or ours as well."""
     context: tuple[Context, ...] = ("task",)
-    """What is read of a reply's origin, if the detector is trained. For a chatbot's reply only the task is
+    """Features of a reply's origin, if the detector is trained. For a chatbot's reply only the task is
     known. The rest needs labelled replies; a missing value counts as never seen."""

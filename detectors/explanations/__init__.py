@@ -1,1 +1,1 @@
-"""What is wrong in a flagged sentence: the number, name or words, and what the evidence has instead."""
+"""Faults of a flagged sentence: the number, name or words, and what the evidence has instead."""

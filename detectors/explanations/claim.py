@@ -39,7 +39,7 @@ REACH = 60
 
 @dataclass(frozen=True)
 class UserStatements:
-    """What the user said, questions too."""
+    """The user's words, questions too."""
 
     stems: frozenset[str]
     """Stems of the content words."""
@@ -132,12 +132,12 @@ class ComparedSentence:
 
     @cached_property
     def main_words(self) -> Region:
-        """What the sentence claims, see `choose_main_words`."""
+        """Main words of the sentence (`choose_main_words`)."""
         return choose_main_words(self)
 
     @cached_property
     def lacking(self) -> dict[tuple[frozenset[str], Region | None], Region | None]:
-        """What `find_lacking` found: an item after the other asks for the same."""
+        """Result of `find_lacking`: an item after the other asks for the same."""
         return {}
 
     @cached_property
@@ -181,7 +181,7 @@ def _split_names(items: Sequence[Item], evidence: EvidenceIndex, said: UserState
 
 
 LACKING, NOWHERE, OF_USER, PRESENT, PARTED = 1.0, 0.5, 0.6, -0.6, -1.2
-"""What a word adds to a phrase's score: the best sentence lacks it; no passage has it; the user said it; the
+"""Weights of a word in a phrase's score: the best sentence lacks it; no passage has it; the user said it; the
 evidence has it. The last is added where a clause ends."""
 IN_CONDITION = 0.7
 """Factor for the words of a leading `if …`: the claim comes after it."""

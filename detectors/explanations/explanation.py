@@ -212,7 +212,7 @@ class WrongItem(Frozen):
     text: str
     """The piece: `sentence[start:end]`."""
     instead: str = ""
-    """What the evidence has in its place, verbatim; empty: nothing like it."""
+    """The evidence's text in its place, verbatim; empty: nothing like it."""
     evidence: str = ""
     """The evidence sentence that it was compared with; empty: none."""
     passage: int | None = None
@@ -223,7 +223,7 @@ class Explanation(Frozen):
     """Why a sentence is wrong."""
 
     items: tuple[WrongItem, ...]
-    """What is wrong, the surest first; empty only where the sentence has no words."""
+    """Faults, the surest first; empty only where the sentence has no words."""
     reason: str
     """One or two sentences, at most about 40 words, with quotations; never empty."""
 
@@ -238,9 +238,9 @@ class Signals(Frozen):
     misattributed: float
     """How far the evidence has an item only for something else, from 0 to 1; the largest over the items."""
     negation_differs: bool
-    """Whether the evidence says the opposite in nearly the same words."""
+    """True if the evidence says the opposite in nearly the same words."""
     condition_differs: bool
-    """Whether the evidence, in nearly the same words, has a condition that the sentence leaves out."""
+    """True if the evidence, in nearly the same words, has a condition that the sentence leaves out."""
     missing_in_sentence: float
     """Share of the different content words that the best evidence sentence and its passage's title lack."""
     missing_in_passage: float

@@ -1,4 +1,4 @@
-"""What in a claim the evidence contradicts: numbers, dates, names and negations."""
+"""Contradictions between a claim and the evidence: numbers, dates, names and negations."""
 
 from __future__ import annotations
 
@@ -132,11 +132,11 @@ class SentenceFault(NamedTuple):
     item: Item | None = None
     """The wrong item; None: a phrase."""
     instead: str = ""
-    """What the evidence has in its place; empty: nothing like it."""
+    """The evidence's text in its place; empty: nothing like it."""
     source: Sentence | None = None
     """The evidence sentence that it is compared with."""
     about: Region | None = None
-    """What the sentence relates the item to; None: not known."""
+    """Subject to which the sentence relates the item; None: not known."""
     strength: float = 1.0
     """How far the evidence is from it, from 0 to 1."""
 

@@ -1,1 +1,1 @@
-"""What EvidenceChain and `combined` share: features of sentences and words, learning, judgements."""
+"""Shared parts of EvidenceChain and `combined`: features of sentences and words, learning, judgements."""

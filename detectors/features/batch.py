@@ -71,9 +71,9 @@ class Tokens:
     stem: Integers
     number: Flags
     content: Flags
-    """Whether it is a content word or a number."""
+    """True if it is a content word or a number."""
     capital: Flags
-    """Whether it begins with a capital letter."""
+    """True if it begins with a capital letter."""
 
 
 class Stretches(NamedTuple):

@@ -92,7 +92,7 @@ _REACH = 2
 
 @dataclass(frozen=True)
 class Stemmed:
-    """What sentence and word features both build on. Arrays have shape (tokens,) unless noted."""
+    """Arrays that sentence and word features both build on. They have shape (tokens,) unless noted."""
 
     rarity: Numbers
     """idf of content stems, 0 of other words."""

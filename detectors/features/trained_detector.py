@@ -111,7 +111,7 @@ class TrainedDetector(PolicyDetector, TrainableDetector, Generic[Model]):
 
     @property
     def model(self) -> Model:
-        """What it judges by."""
+        """Its trained model."""
         return self._model
 
     async def detect(self, view: TurnView) -> Judgement:

@@ -59,16 +59,16 @@ class HalluDetectOptions(Frozen):
     temperature: float = Field(default=0.7, ge=0.0, le=2.0)
     """Temperature of sampled lists; the paper's text has lost its value."""
     examples: bool = True
-    """Whether the prompts of the analysis and of the refiner show answered examples (`word`). A capable model
+    """True if the prompts of the analysis and of the refiner show answered examples (`word`). A capable model
     follows the schema without them, and reads about an eighth less."""
     overlap: bool = True
-    """Whether overlap of words and numbers with the evidence counts as much as the questions together
+    """True if overlap of words and numbers with the evidence counts as much as the questions together
     (`probability`; ours, see `evidence.py`)."""
     retrieval_factor: int = Field(default=2, ge=1)
     """Passages searched for, as a multiple of the turn's own. `mixture` asks about the further passages only
     if the own ones say nothing."""
     reasons: bool = True
-    """Whether a model states the reason of each hallucination (`probability`; one short call each). `word`
+    """True if a model states the reason of each hallucination (`probability`; one short call each). `word`
     always has reasons."""
     max_evidence_characters: int = Field(default=12000, ge=100)
     """Longer evidence is cut here; the judgement is then marked truncated (`probability`, `word`)."""

@@ -1,10 +1,10 @@
-"""What a reply is judged by: its evidence, further passages, and what the user said.
+"""Grounds of a judgement: evidence, further passages, and the user's words.
 
 Measure how much of a sentence the evidence lacks, word for word: a sample of the analysis without a model.
 The paper describes its analysis as relying on "factual overlap and entity-level consistency" (section 5.2.1).
 A small model judges meaning but overlooks digits; this rule looks at words and digits alone.
 
-What the user said is no hallucination (HalluDetect section 5.2.1, the false positive).
+The user's own words are no hallucination (HalluDetect section 5.2.1, the false positive).
 Exact matching, no model: small models overlook an address that stands in the dialogue and not in a document.
 Each text is searched once, for all sentences of a reply.
 """
@@ -42,7 +42,7 @@ class EvidenceContext(Frozen):
     passages: tuple[Passage, ...]
     """The passages in it: the turn's own first, then what doubled retrieval found."""
     found: tuple[Passage, ...] = ()
-    """What doubled retrieval found besides, if it is not shown with every sentence."""
+    """Further passages of doubled retrieval, if they are not shown with every sentence."""
     user_text: str
     """Every message of the user, in full."""
     query: str | None
@@ -50,7 +50,7 @@ class EvidenceContext(Frozen):
     memory: str | None
     """The summary of the dialogue; None at its first turn."""
     truncated: bool
-    """Whether something had to be left out."""
+    """True if something had to be left out."""
 
     @property
     def passage_text(self) -> str:
@@ -59,7 +59,7 @@ class EvidenceContext(Frozen):
 
     @property
     def user_statements(self) -> str:
-        """What the user said, without questions: to ask whether something is so is not to say it."""
+        """The user's statements, without questions: to ask whether something is so is not to say it."""
         lines = self.user_text.split("\n")
         said = [region.of(line) for line in lines for region in split_sentences(line)]
         return " ".join(sentence for sentence in said if not sentence.endswith("?"))
@@ -214,7 +214,7 @@ def find_clearing_rule(sentence: str, grounds: EvidenceContext) -> str | None:
 def draws_on_user(sentence: str, user_text: str, evidence_text: str) -> bool:
     """Return whether a sentence must be compared with the user's words, too.
 
-    That is so if it has a number or e-mail address of the user's. It is also so if at least half of the words
+    This is so if it has a number or e-mail address of the user's. It is also so if at least half of the words
     of four letters or more that the evidence lacks are the user's. To show the user's words always would be
     simpler, but a small model takes a question for a fact.
     """

@@ -76,7 +76,7 @@ class RatedSentence(Frozen):
 
 
 class DoubledRetrieval:
-    """What the paper's steps share: grounds by doubled retrieval and memory; the worst sentence decides.
+    """Shared parts of the paper's steps: grounds by doubled retrieval and memory; the worst sentence decides.
 
     Args:
         factor: passages searched for, as a multiple of the turn's own.

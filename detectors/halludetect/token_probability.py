@@ -1,7 +1,7 @@
 """HalluDetect's steps by token probabilities, for small models.
 
 Asked for a list, a small model lists nothing; asked about each sentence, it knows (HalluDetect's false
-negatives are of this kind). Self-consistency is the mean over differently worded questions. That shows more
+negatives are of this kind). Self-consistency is the mean over differently worded questions. This shows more
 than the same question several times: the probabilities of a one-token answer are already its distribution.
 """
 

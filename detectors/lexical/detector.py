@@ -17,20 +17,20 @@ from hallulab.detectors.base.reading import identify_reply_language, list_other_
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.languages import are_written_alike, name_language
+from hallulab.scenarios.text.numbers import WITHOUT_WORDS, list_word_values
 from hallulab.scenarios.text.page_marks import blank_marks
 from hallulab.scenarios.text.spans import split_sentences
-from hallulab.scenarios.text.word_values import WITHOUT_WORDS, list_word_values
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
 class LexicalOptions(Frozen):
-    """What counts as evidence, and the threshold for flags."""
+    """Options: the evidence, and the threshold for flags."""
 
     threshold: float = Field(default=0.25, gt=0.0, le=1.0)
     """Share of unknown words from which a reply, or a sentence of it, is flagged. The default was tuned on
     the development halves of the three parts of BEGIN; one that was calibrated takes its place."""
     dialogue_is_evidence: bool = False
-    """Whether words of the question and the history count as known, too."""
+    """True if words of the question and the history count as known, too."""
 
 
 class LexicalDetector(PolicyDetector):

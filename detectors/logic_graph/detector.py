@@ -56,7 +56,7 @@ class LogicGraphOptions(Frozen):
     if there is one and all other options are the default; else 0.6, because the paper calls S > T_s = 0.4 no
     hallucination."""
     claims: Literal["sentence", "answer"] = "sentence"
-    """What is judged: each factual sentence, so that a verdict has a place in the reply, or all factual
+    """Unit of judgement: each factual sentence, so that a verdict has a place in the reply, or all factual
     sentences together, as in the paper (A′)."""
     answer_tokens: int = Field(default=512, ge=1)
     """T_a: longer answers are judged in parts (`claims: answer`)."""
@@ -82,7 +82,7 @@ class LogicGraphOptions(Frozen):
     equation. No other group is asked about. The paper's worked example counts 2 and 5 (see
     `consistency.shares`). With a small model's probabilities 2 are better than all (docs/methods.md)."""
     question: bool = True
-    """Whether the question is part of the claim H, as in the paper: alone, a short answer says nothing."""
+    """True if the question is part of the claim H, as in the paper: alone, a short answer says nothing."""
     entailment: Literal["served", "hhem"] = "served"
     """Who says how far a group entails a claim: the served model, by the probability of Yes, or
     HHEM-2.1-Open."""

@@ -80,7 +80,9 @@ class Vectors:
 
     async def _computed(self, key: str, text: str) -> str:
         vector = await asyncio.wrap_future(self._batches.submit(text))
-        packed: str = self._recording.put(VECTOR, key, _pack(vector))
+        packed: str = self._recording.put(
+            VECTOR, key, base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
+        )
         return packed
 
 
@@ -88,10 +90,6 @@ class Vectors:
 def get_shared_embedder(model: str) -> Embedder:
     """Return the embedder of that name, one for all detectors: its weights are loaded once."""
     return SentenceEmbedder(model)
-
-
-def _pack(vector: NDArray[Any]) -> str:
-    return base64.b64encode(vector.astype("<f2").tobytes()).decode("ascii")
 
 
 def _unpack(packed: str) -> NDArray[Any]:

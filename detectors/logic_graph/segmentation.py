@@ -34,7 +34,7 @@ class Claim:
     region: Region
     """Where it stands in the reply."""
     text: str
-    """What it says, runs of white space as one space."""
+    """Its text, runs of white space as one space."""
     question: str = ""
     """The question; empty if there is none, or it does not count."""
 
@@ -55,16 +55,8 @@ class _Segment(NamedTuple):
     tokens: int
 
 
-def split_segments(text: str, limit: int) -> list[Region]:
-    """Return Chunk(X; T): runs of consecutive sentences, each as long as `limit` tokens allow.
-
-    A sentence over `limit` is split between words into pieces of at most `limit` tokens (a single word over
-    it stays whole). Sentences end as in `hallulab.scenarios.text.spans.split_sentences`, and at line breaks.
-    """
-    return [Region(pieces[0].start, pieces[-1].end) for pieces in _pack(text, _split_sentences(text), limit)]
-
-
 def _split_sentences(text: str) -> list[_Segment]:
+    """Return sentences; they end as `split_sentences` says, and at line breaks."""
     return [
         _piece(text, line.start() + start, line.start() + end)
         for line in _LINE.finditer(text)
@@ -81,7 +73,10 @@ def _join(pieces: Sequence[_Segment]) -> _Segment:
 
 
 def _pack(text: str, pieces: Sequence[_Segment], limit: int) -> list[list[_Segment]]:
-    """Join consecutive pieces up to `limit` tokens; split longer ones."""
+    """Return Chunk(X; T): runs of consecutive pieces, each as long as `limit` tokens allow.
+
+    A piece over `limit` is split between words; a single word over it stays whole.
+    """
     chunks: list[list[_Segment]] = []
     room = 0
     for whole in pieces:

@@ -77,7 +77,7 @@ class MetaRagOptions(Frozen):
     verification_temperature: Temperature = 0.0
     """Temperature of verification by printed word."""
     together: bool = False
-    """Whether all variants of a reply's factoids and the verdicts on them are asked for in one request (ours,
+    """True if all variants of a reply's factoids and the verdicts on them are asked for in one request (ours,
     not published; about an eighth of the tokens). It takes a capable model, which prints words, and has the
     temperature of mutation."""
     max_factoids: int = Field(default=24, ge=1)
@@ -165,7 +165,7 @@ class MetaRagDetector(ServedDetector):
 
     @property
     def _asks_fact(self) -> bool:
-        """Whether the fact itself is verified, too: not if all is as published."""
+        """True if the fact itself is verified, too: not if all is as published."""
         return not self.scale.published
 
     def _judging_prompts(self, scale: Scale) -> Sequence[Prompt]:

@@ -62,7 +62,7 @@ class Decomposition(Frozen):
     factoids: tuple[Factoid, ...]
     """In order of mention, without repetitions; empty when the reply states no fact."""
     cut_off: bool
-    """Whether there were more than were kept."""
+    """True if there were more than were kept."""
     skipped: tuple[Region, ...] = ()
     """The numbered sentences without a factoid, kept or not: the model states no fact of them."""
 
@@ -87,17 +87,13 @@ async def decompose(
         "decompose",
         prompt.fill(question=question, answer=numbered),
         temperature=temperature,
-        max_tokens=_compute_token_limit(reply),
+        # Factoids repeat the reply with subjects put in: up to twice its tokens, of 3 characters each.
+        max_tokens=96 + 2 * len(reply) // 3,
     )
     if session.calls[-1].finish_reason == "length":
         whole_lines = answer.rpartition("\n")[0]
         return parse_factoids(whole_lines, reply, regions, limit).model_copy(update={"cut_off": True})
     return parse_factoids(answer, reply, regions, limit)
-
-
-def _compute_token_limit(reply: str) -> int:
-    # Factoids repeat the reply with subjects put in, so they take up to twice its tokens (3 characters each).
-    return 96 + 2 * len(reply) // 3
 
 
 def parse_factoids(answer: str, reply: str, regions: Sequence[Region], limit: int) -> Decomposition:
@@ -198,7 +194,7 @@ class Variant(Frozen):
     """A mutated factoid."""
 
     relation: Relation
-    """Whether it should keep or reverse the meaning."""
+    """True if it should keep or reverse the meaning."""
     text: str
 
 
@@ -268,7 +264,7 @@ class Check(Frozen):
 def choose_reading(client: ModelClient) -> DecisionReading:
     """Return how a model's decisions are best read.
 
-    What a small model prints is often wrong where its probabilities still tell one case from another. They
+    A small model's printed word is often wrong where its probabilities still discriminate. They
     need an endpoint with log-probabilities. Any other model prints a word, as in the paper.
     """
     small = is_small_model(client)

@@ -1,7 +1,7 @@
 """MetaRAG's steps 2 and 3 for a whole reply in one request: variants and verdicts (ours, not published).
 
 The paper asks once for the variants of each fact, and once for the verdict on each variant, with the whole
-evidence each time. A capable model can do all of it at once, so the evidence is read once. What is lost: a
+evidence each time. A capable model can do all of it at once, so the evidence is read once. The loss: a
 verdict is written after its variant by the same model, which knows which verdict the fact would need.
 """
 

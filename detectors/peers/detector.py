@@ -290,7 +290,7 @@ class HhemOptions(PeerOptions):
     """Folder or hub name of the T5 whose tokenizer and shape the model has. None: the one that `config.json`
     beside the weights names."""
     sentences: bool = False
-    """Whether each sentence is judged, too, which locates what is flagged."""
+    """True if each sentence is judged, too, which locates what is flagged."""
 
 
 class HhemDetector(PeerDetector):

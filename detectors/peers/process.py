@@ -38,7 +38,7 @@ class Request(Frozen):
 
     id: str
     question: str
-    """What the reply answers; empty if nobody asked."""
+    """The question; empty if there is none."""
     passages: tuple[Text, ...]
     """The evidence; never empty."""
     reply: Text
@@ -64,7 +64,7 @@ class ReplySpan(Frozen):
     end: int | None = None
     """One past the last character."""
     text: str | None = None
-    """What it is, if it has no place in the reply."""
+    """Its text, if it has no place in the reply."""
     score: Share
     """Higher is worse."""
 
@@ -92,11 +92,11 @@ class Judged(Frozen):
     score: Share
     """Score of the reply, higher is worse."""
     spans: tuple[ReplySpan, ...] | None
-    """What is flagged; None: the peer does not say where."""
+    """Flagged spans; None: the peer gives no places."""
     units: tuple[PeerUnit, ...]
     """Everything that was scored."""
     truncated: bool = False
-    """Whether evidence or reply did not fit into the model."""
+    """True if evidence or reply did not fit into the model."""
 
 
 class Abstained(Frozen):
@@ -117,7 +117,7 @@ class PeerPrompt(Frozen):
     """A prompt for the served model, sent as one user message at temperature 0."""
 
     step: str = Field(pattern=r"^[a-z_]{1,30}$")
-    """What it is for: the second part of the call's purpose."""
+    """Its step: the second part of the call's purpose."""
     prompt: str
     max_tokens: int = Field(ge=1, le=2048)
     """Length limit of the answer."""

@@ -100,7 +100,10 @@ class SelfCheckDetector(ServedDetector):
             score=score,
             flagged=score >= self.threshold,
             spans=make_flagged_spans(units, self.threshold, _reason, evidence.passages),
-            units=(*(_sample_unit(n, text) for n, text in enumerate(samples, 1)), *units),
+            units=(
+                *(Unit(text=text, details={"step": f"sample {n}"}) for n, text in enumerate(samples, 1)),
+                *units,
+            ),
             truncated=evidence.truncated,
         )
 
@@ -148,10 +151,6 @@ def _unit(region: Region, reply: str, checks: Sequence[float | None]) -> Unit:
 
 def _mean(checks: Sequence[float | None]) -> float:
     return fmean(UNDECIDED if check is None else check for check in checks)
-
-
-def _sample_unit(number: int, text: str) -> Unit:
-    return Unit(text=text, details={"step": f"sample {number}"})
 
 
 def _reason(unit: Unit) -> str:

@@ -65,7 +65,7 @@ class GuardianOptions(TrainedJudgeOptions):
     """Options of the detector `granite-guardian`."""
 
     think: bool = False
-    """Whether the model reasons before it decides: better, says its card, and many times as long."""
+    """True if the model reasons before it decides: better, says its card, and many times as long."""
 
 
 class FoundSpan(Frozen):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -36,13 +35,6 @@ def make_pack(folder: Path) -> Path:
     return folder
 
 
-def emptied(folder: Path) -> Path:
-    """A folder for the next example: a new one for each of thousands would take most of the time."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return folder
-
-
 def flags(pack: Path, *more: str | Path, url: str = URL, detectors: str = "lexical,halludetect") -> list[str]:
     """Arguments of `run`: two turns at most with one chatbot, judged."""
     return [
@@ -53,51 +45,36 @@ def flags(pack: Path, *more: str | Path, url: str = URL, detectors: str = "lexic
 
 
 def words_for_vectors() -> AbstractContextManager[object]:
-    """Passages are found by their words in the block: no weights are loaded."""
+    """Let passages be found by their words in the block, so that no weights are loaded."""
     return patch("hallulab.agents.retrieval.knowledge.SentenceEmbedder", lambda *_, **__: HashedWords())
 
 
-def words_for_vectors_from_now_on() -> None:
-    """Passages are found by their words in this process: what a worker process does first."""
-    words_for_vectors().__enter__()
+class HashedWords:
+    """An embedder that counts words in hashed buckets, and keeps the texts it embedded.
 
-
-class WordVectors:
-    """Counts words in hashed buckets."""
+    Args:
+        name: the embedder's name, which is part of the name of a cached index.
+        dimensions: length of the vectors.
+    """
 
     def __init__(self, name: str = "hashed-words", dimensions: int = 256) -> None:
         self.name = name
         self._dimensions = dimensions
+        self.batches: list[list[str]] = []
+        self.asked: list[list[str]] = []
 
     def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
-        """Return a vector a text."""
+        """Return vectors, shape (texts, dimensions), and keep the texts in `batches`."""
+        self.batches.append(list(texts))
         return numpy.stack([self._vector(text) for text in texts])
 
     def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
-        """Return a vector a text."""
-        return self.passages(texts)
+        """Return vectors, shape (texts, dimensions), and keep the texts in `asked`."""
+        self.asked.append(list(texts))
+        return numpy.stack([self._vector(text) for text in texts])
 
     def _vector(self, text: str) -> NDArray[numpy.float32]:
         vector = numpy.zeros(self._dimensions, dtype=numpy.float32)
         for word in re.findall(r"\w+", text.lower()):
             vector[zlib.crc32(word.encode()) % self._dimensions] += 1
         return vector / max(1.0, float(numpy.linalg.norm(vector)))
-
-
-class HashedWords(WordVectors):
-    """Keeps what it was asked to embed."""
-
-    def __init__(self, name: str = "hashed-words", dimensions: int = 256) -> None:
-        super().__init__(name, dimensions)
-        self.batches: list[list[str]] = []
-        self.asked: list[list[str]] = []
-
-    def passages(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
-        """Return a vector a text, and keep the texts."""
-        self.batches.append(list(texts))
-        return super().passages(texts)
-
-    def queries(self, texts: Sequence[str]) -> NDArray[numpy.float32]:
-        """Return a vector a text, and keep the texts."""
-        self.asked.append(list(texts))
-        return super().passages(texts)

@@ -35,13 +35,13 @@ class Attack(Frozen):
     distractors: int = Field(default=0, ge=0, le=1000)
     """Documents added that are true and have nothing to do with the question."""
     fake_answer: bool = False
-    """Whether the poisoned documents agree on one false answer instead of each being false in its own way."""
+    """True if the poisoned documents agree on one false answer instead of each being false in its own way."""
     injections: float = Field(default=0.0, ge=0.0, le=1.0)
     """Share of the documents that give the chatbot orders (prompt injection)."""
     user_injections: float = Field(default=0.0, ge=0.0, le=1.0)
     """Share of the conversations in which a message of the user ends with an order."""
     retrieval: RetrievalAttack | None = None
-    """What is done to searches; None: nothing."""
+    """Change of searches; None: none."""
     seed: Seed = 0
     """Seed of all choices; with equal knobs, equal seeds give equal documents."""
 
@@ -58,7 +58,7 @@ def _drop_unset(values: dict[str, Any], *names: str) -> dict[str, Any]:
 FILE = Path(__file__).with_name("orders.yaml")
 
 OrderKind = Literal["ignore", "reveal", "send", "role", "authority", "refuse", "form", "code", "break-out"]
-"""What an order wants: that other instructions are ignored; the system prompt; text sent elsewhere; another
+"""Aim of an order: that other instructions are ignored; the system prompt; text sent elsewhere; another
 role; obedience to a false authority; no answer; another language or form. Or how it comes: in a code; as text
 that a page, a terminal or a file might obey."""
 
@@ -75,7 +75,7 @@ class Injection(Frozen):
     kind: OrderKind
     text: str = Field(min_length=1, max_length=300)
     how: Literal["says", "reveals", "capitals", "french", "spanish"] = "says"
-    """The rule of `hallulab.scenarios.attacks.obedience` that decides; an order of the kind `reveal` has its
+    """The rule of `hallulab.simulator.metrics.obedience` that decides; an order of the kind `reveal` has its
     own."""
     asks: str = Field(default="", max_length=100)
     """The words that the order wants in the reply."""
@@ -227,7 +227,7 @@ def _load_documents(name: str, language: str | None) -> tuple[Document, ...]:
 
 
 class AttackRecord(Frozen):
-    """What an attack put into a scenario: `planted` in `experiment.json`. Reports read it, chatbots never."""
+    """Plants of an attack in a scenario: `planted` in `experiment.json`. Reports read it, chatbots never."""
 
     documents: int
     poisons: tuple[Poison, ...] = ()
@@ -238,14 +238,14 @@ class AttackRecord(Frozen):
     orders: tuple[Injection, ...] = ()
     """The orders that documents or users may give."""
     by_users: bool = False
-    """Whether users may give orders."""
+    """True if users may give orders."""
     instructions: dict[str, tuple[str, ...] | None] = Field(default_factory=dict)
     """Chatbot → the texts of its own instructions; None: not known."""
     retrieval: RetrievalAttack | None = None
-    """What was done to searches; None: nothing. Each turn says in its steps what was done to its own
+    """Change of searches; None: none. Each turn says in its steps what was done to its own
     (`hallulab.scenarios.attacks.retrieval.STEP`)."""
     outdated: tuple[Poison, ...] = ()
-    """What older versions of the passages say in place of the truth."""
+    """False statements of older versions of the passages."""
 
     @model_serializer(mode="wrap")
     def _without_untouched_searches(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

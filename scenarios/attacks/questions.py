@@ -4,8 +4,8 @@ False answers to questions, by rules: the answer to another question, of the sam
 RAG-Trust (section 2.1) has a model write them. Rules need none, and they give the same answers everywhere.
 
 The documents that a chatbot is given for a question of HotpotQA, under attack (RAG-Trust sections 2, 4).
-The paper simulates retrieval: a question's documents are put together, nothing is searched. What it leaves
-open is decided here:
+The paper simulates retrieval: a question's documents are put together, nothing is searched. Decisions that it
+leaves open:
 
 - `poison_ratio` counts the two paragraphs that matter and is rounded up, so 30% of two is one.
 - A poisoned document takes the place of the true one. In it, the answer is exchanged for the fake answer,

@@ -1,6 +1,6 @@
 """Searches that return little, nothing, or outdated passages: what a retriever may do to a chatbot.
 
-Documents stay as they are, and detectors that search find everything. What is done to a search depends on the
+Documents stay as they are, and detectors that search find everything. Changes of a search depend on the
 attack's seed, the persona and the query alone, so all chatbots that ask the same get the same.
 """
 
@@ -18,7 +18,7 @@ from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.transcript import Frozen, Passage, Retriever, Step
 
 SearchFate = Literal["whole", "empty", "outdated"]
-"""What is done to a search: it returns what was found, nothing, or older versions of what was found."""
+"""Change of a search: it returns the passages found, none, or older versions of them."""
 
 STEP = "attacked search"
 """Name of the steps of a turn that say what was done to its searches: the fate, a colon and the query."""
@@ -41,7 +41,7 @@ class OutdatedPassage(NamedTuple):
     passage: Passage
     """It, with other values; the same passage if it has none that a rule can change."""
     statements: tuple[Poison, ...]
-    """What it says in place of the truth."""
+    """The false statement in place of the truth."""
 
 
 def draw_search_fate(knobs: RetrievalAttack, seed: int, persona: str, query: str) -> SearchFate:

@@ -34,7 +34,7 @@ class FileStart(NamedTuple):
     value: Mapping[str, Any] | None
     """The first JSON value; None: the file has none, or it is no object."""
     mapping: Mapping[str, str] = MappingProxyType({})
-    """What the user said of names: what is looked for → its name (`Reading`)."""
+    """Names given by the user: field → its name in the file (`Reading`)."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class ChatFormat:
     rank: int = 100
     """The lowest of ours is asked first, because a value may fit several formats."""
     for_training: bool = False
-    """Whether it is read by trainers, so that an export leaves out near duplicates unless told otherwise."""
+    """True if it is read by trainers, so that an export leaves out near duplicates unless told otherwise."""
     has_card: bool = False
-    """Whether an export adds a data card, `README.md`, to the folder."""
+    """True if an export adds a data card, `README.md`, to the folder."""
 
 
 def read_objects(

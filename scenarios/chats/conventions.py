@@ -1,4 +1,4 @@
-"""What the attributes of a span mean, by the conventions of those who write spans of models.
+"""Meaning of the attributes of a span, by the conventions of the tools that write spans of models.
 
 - OpenTelemetry GenAI: semantic-conventions-genai v0.1.0 and semantic-conventions v1.37 to v1.41, on the span
   or on its event `gen_ai.client.inference.operation.details`; v1.36 and before: an event for each message
@@ -22,7 +22,7 @@ from hallulab.scenarios.chats.values import list_in
 Kind = Literal["model", "agent", "evidence", "event", "other"]
 
 KNOWN = "OpenTelemetry GenAI, OpenInference, Traceloop and Vercel's AI SDK"
-"""Those who write what is read, for errors."""
+"""Tools whose spans are read, for errors."""
 
 _KINDS: Mapping[str, Mapping[str, Kind]] = {
     "gen_ai.operation.name": {
@@ -81,19 +81,19 @@ _PROMPT, _COMPLETION = "gen_ai.content.prompt", "gen_ai.content.completion"
 
 
 class SpanContent(NamedTuple):
-    """What the attributes and events of a span say."""
+    """Content of the attributes and events of a span."""
 
     kind: Kind
     given: Any
-    """What it was given."""
+    """Its input."""
     gave: Any
-    """What it gave; of evidence, what was found."""
+    """Its output; of evidence, the passages found."""
     system: Any
     """Instructions to the model, where they stand apart."""
     texts: Mapping[str, str]
     """`session`, `model`, `topic` and `tool`, as far as they are there."""
     names: Mapping[str, str]
-    """What is looked for → the attribute that has it."""
+    """Field → the attribute that has it."""
 
 
 def read_content_of(

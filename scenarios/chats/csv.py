@@ -26,27 +26,30 @@ from hallulab.scenarios.chats.record import (
     Marked,
     TurnAbout,
     build_chat_context,
-    build_conversation,
+    build_own_conversation,
     read_about,
 )
 from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows
 from hallulab.scenarios.chats.values import FormatError, Groups, open_chats
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.csv_cells import is_formula
 from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.files.tables import is_formula
 from hallulab.scenarios.transcript import Conversation, Turn
 
 HEADER = (
     "conversation", "turn", "user", "reply", "passages", "query", "steps", "spans", "chatbot", "model",
-    "about", "escaped",
+    "about", "escaped", "verdicts",
 )  # fmt: skip
 """The columns that we write."""
+
+_OWN = frozenset(HEADER) - {"verdicts"}
+"""Columns by which a table is known as ours; earlier ones had no verdicts."""
 
 _YES = "yes"
 _START = 4096
 _USUAL = ("utf-8", "utf-8-sig")
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What separates columns → how it is called."""
+"""Separator of columns → its name."""
 csv.field_size_limit(sys.maxsize)
 
 
@@ -66,7 +69,7 @@ def build_csv_rows(marked: Marked, without: frozenset[str]) -> Iterator[list[str
             one.id, str(number), user, reply, _convert_to_json(parts["passages"]),
             _convert_to_json(own.query),
             _convert_to_json(parts["steps"]), _convert_to_json(parts["spans"]), one.chatbot, one.model,
-            _convert_to_json(whole), _YES,
+            _convert_to_json(whole), _YES, _convert_to_json(parts["verdicts"]),
         )  # fmt: skip
         yield [f"'{cell}" if cell.startswith("'") or is_formula(cell) else cell for cell in cells]
 
@@ -109,7 +112,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """
     rows = _read_cells(path, reading)
     first = next(rows, None)
-    if first is not None and set(HEADER) <= first.cells.keys():
+    if first is not None and first.cells.keys() >= _OWN:
         yield from _read_own(path, chain([first], rows), reading)
     elif first is not None:
         yield from read_rows(path, chain([first], rows), reading)
@@ -142,7 +145,7 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
             raise FormatError(str(header), f"line {1 + skipped}")
         if doubled := [name for name, count in Counter(names).items() if count > 1 and name]:
             raise FormatError(f"the column {doubled[0]!r} is there twice. Rename one.", f"line {1 + skipped}")
-        if not set(HEADER) <= set(names):
+        if not set(names) >= _OWN:
             try:
                 reading.choose(names, *find_kind(names, reading))
             except FormatError as error:
@@ -249,7 +252,7 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     """
     with Groups() as groups:
         for row in rows:
-            cells = {name: _strip_quote(cell) for name, cell in row.cells.items()}
+            cells = {name: cell.removeprefix("'") for name, cell in row.cells.items()}
             at = parse_timestamp(cells["turn"].strip())
             if at is None:
                 wrong = FormatError(f"{cells['turn'][:40]!r} is no turn. Give its number.", row.place)
@@ -258,37 +261,32 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
             groups.add(cells["conversation"], at, row.line, cells)
         for name, parts in groups:
             try:
-                conversation = _build_conversation(name, [part.value for part in parts])
+                conversation = _build_conversation(name, [part.value for part in parts], reading)
                 yield ReadChat(f"{path}, line {parts[0].line}", conversation)
             except FormatError as error:
                 place = f"line {parts[0].line}"
                 reading.skip(FormatError(str(error), place), place)
 
 
-def _strip_quote(cell: str) -> str:
-    return cell.removeprefix("'")
-
-
-def _build_conversation(name: str, rows: list[dict[str, str]]) -> Conversation:
-    turns = [_turn(index, row) for index, row in enumerate(rows)]
+def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading) -> Conversation:
+    beside = [_read_beside(row) for row in rows]
+    turns = [
+        Turn(index=index, user=row["user"], reply=row["reply"], passages=own.passages, steps=own.steps)
+        for index, (row, own) in enumerate(zip(rows, beside, strict=True))
+    ]
     first = rows[0]
     named = {"id": name, "chatbot": first["chatbot"], "model": first["model"]}
     whole = read_about({**_parse_object(first["about"]), **named})
     given = whole.branch.turn if whole.branch else 0
-    queries = [_parse_value(row["query"] or "null", "query") for row in rows]
-    own = [
-        TurnAbout(query=query, passages=turn.passages, steps=turn.steps)
-        for query, turn in list(zip(queries, turns, strict=True))[given:]
-    ]
-    return build_conversation(turns, whole.model_copy(update={"turns": tuple(own)}), name)
+    about = whole.model_copy(update={"turns": tuple(beside[given:])})
+    return build_own_conversation(turns, about, name, reading)
 
 
-def _turn(index: int, row: Mapping[str, str]) -> Turn:
-    beside = read_about(
-        {"turns": [{key: _parse_value(row[key] or "[]", key) for key in ("passages", "steps")}]}
-    )
-    (own,) = beside.turns or ()
-    return Turn(index=index, user=row["user"], reply=row["reply"], passages=own.passages, steps=own.steps)
+def _read_beside(row: Mapping[str, str]) -> TurnAbout:
+    cells = {key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps", "verdicts")}
+    cells["query"] = _parse_value(row["query"] or "null", "query")
+    (own,) = read_about({"turns": [cells]}).turns or ()
+    return own
 
 
 def _parse_value(text: str, column: str) -> Any:

@@ -112,7 +112,7 @@ def extract_evidence(value: Any, name: str) -> Iterator[FoundEvidence]:
 
 
 class _Around(NamedTuple):
-    """What stands around a value."""
+    """Surroundings of a value."""
 
     name: str
     """The document of pieces that name none."""

@@ -46,7 +46,11 @@ def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:
     with open_to_read(path) as packed:
         try:
             with zipfile.ZipFile(packed) as archive:
-                samples = [one for one in archive.infolist() if _is_sample(one.filename)]
+                samples = [
+                    one
+                    for one in archive.infolist()
+                    if one.filename.startswith(_SAMPLES) and one.filename.endswith(".json")
+                ]
                 if len(samples) > _MOST_SAMPLES:
                     raise UsageError(f"{path}: has more than {_MOST_SAMPLES:,} samples. Split the log.")
                 for member in samples:
@@ -65,10 +69,6 @@ def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:
             ) from error
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
             raise UsageError(f"{path}: a damaged log of Inspect ({error}). Copy it anew.") from error
-
-
-def _is_sample(name: str) -> bool:
-    return name.startswith(_SAMPLES) and name.endswith(".json")
 
 
 def _read_sample(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:

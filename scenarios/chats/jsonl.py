@@ -1,15 +1,16 @@
 """Our own lines: those of `conversations.jsonl` (`hallulab.scenarios.transcript.Conversation`).
 
-Exported ones have `spans`, too.
+Exported ones have `spans` and `verdicts`, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
@@ -23,18 +24,23 @@ from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
-from hallulab.scenarios.transcript import Conversation
+from hallulab.scenarios.transcript import Conversation, Verdict
+
+_VERDICTS = TypeAdapter(tuple[Verdict, ...])
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each line."""
-    return read_objects(path, reading, read_own)
+    return read_objects(path, reading, partial(read_own, reading=reading))
 
 
-def read_own(value: Mapping[str, Any], name: str) -> Conversation:
+def read_own(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     """Make a conversation of a line in our own format; it has its identifier."""
     try:
-        return Conversation.model_validate({key: one for key, one in value.items() if key != "spans"})
+        own = {key: one for key, one in value.items() if key not in {"spans", "verdicts"}}
+        conversation = Conversation.model_validate(own)
+        reading.verdicts[conversation.id] = _VERDICTS.validate_python(value.get("verdicts", ()))
+        return conversation
     except ValidationError as error:
         first = choose_main_error(error)
         place = ".".join(map(str, first["loc"])) or name
@@ -61,6 +67,7 @@ def build_own_line(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
             [mark.model_dump() for mark in marked.marks[turn.index]] if turn.index in marked.marks else None
             for turn in marked.conversation.turns
         ]
+        line["verdicts"] = [verdict.model_dump(mode="json") for verdict in marked.verdicts]
     return line
 
 

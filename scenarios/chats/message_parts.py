@@ -38,7 +38,7 @@ _GAVE = ("response", "result", "content", "output")
 
 @dataclass
 class MessageParts:
-    """What the parts of a message say."""
+    """Content of the parts of a message."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class MessageParts:
     left_out: list[str] = field(default_factory=list)
     """Kinds of parts that have no words, such as images."""
     cites: bool = False
-    """Whether a text names its sources, so that sentences go on from one part to the next."""
+    """True if a text names its sources, so that sentences go on from one part to the next."""
 
     def join(self) -> str | None:
         """Return the texts as one; None: there is none."""

@@ -20,6 +20,7 @@ from hallulab.scenarios.chats.record import (
     add_topic,
     build_chat_context,
     build_conversation,
+    build_own_conversation,
     list_messages,
     read_about,
 )
@@ -68,7 +69,7 @@ def read_messages(
     """
     said = [*extra, *read_said(value.get(key), key, reading)]
     if KEY in value:
-        return build_conversation(build_turns(said), read_about(value[KEY]), name)
+        return build_own_conversation(build_turns(said), read_about(value[KEY]), name, reading)
     names = list_unread(value, key)
     if reply := _find_reply(value, names, said, reading):
         said += read_reply(value[reply], reply, reading)
@@ -221,3 +222,27 @@ def _find_id(value: Mapping[str, Any]) -> str | None:
     places = (value, metadata if isinstance(metadata, Mapping) else {})
     found = next((place["id"] for place in places if place.get("id") not in (None, "")), None)
     return None if found is None else str(found)
+
+
+def follow_branch(
+    nodes: Mapping[str, Mapping[str, Any]], last: Any, parent: str, reading: Reading
+) -> list[str]:
+    """Return the identifiers of the messages from the first to the last one of a branch.
+
+    Args:
+        nodes: identifier → message.
+        last: the identifier of the last message of the branch that the program shows; one that is not among
+            the nodes: the message that nothing follows, of several the last one.
+        parent: the key under which a message names the one before it.
+        reading: is told how many messages stand on other branches.
+    """
+    if not isinstance(last, str) or last not in nodes:
+        parents = {before for node in nodes.values() if isinstance(before := node.get(parent), str)}
+        last = next((id for id in reversed(list(nodes)) if id not in parents), None)
+    path = dict[str, None]()
+    while isinstance(last, str) and last in nodes and last not in path:
+        path[last] = None
+        last = nodes[last].get(parent)
+    for _ in range(len(nodes) - len(path)):
+        reading.count("Messages of other branches left out, such as answers that were made anew")
+    return list(reversed(path))

@@ -17,7 +17,7 @@ from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.traces import read_traces
 from hallulab.scenarios.chats.values import Value, open_chats
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.parquet_rows import read_parquet_rows
+from hallulab.scenarios.files.tables import read_parquet_rows
 
 _COLUMN = "context.trace_id"
 _PARQUET = b"PAR1"

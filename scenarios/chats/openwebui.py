@@ -8,9 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.branches import follow_branch
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, read_objects
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import follow_branch, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns

@@ -59,8 +59,10 @@ def _build_span(own: Mapping[str, Any], left_out: Counter[str]) -> Iterator[Trac
         for event in list_in(own, "events")
         if isinstance(event, Mapping)
     ]
-    if verdicts := sum(name == EVALUATION for name, _ in events):
-        left_out[_VERDICTS] += verdicts
+    # Verdicts that we exported stand under our own key, too, and are read there.
+    foreign = sum(name == EVALUATION and f"{KEY}.version" not in found for name, found in events)
+    if foreign:
+        left_out[_VERDICTS] += foreign
     says = read_content_of(attributes, events, read_text(own.get("spankind")))
     start, end = (_find_time(own, name) for name in ("start", "end"))
     yield TraceSpan(

@@ -25,8 +25,6 @@ _BEGINNING = 946_684_800_000_000_000
 _SECOND = 1_000_000_000
 FLAGGED, CLEAN = "hallucinated", "not_hallucinated"
 
-_JUDGEMENT = {"outcome", "score", "flagged", "spans", "error"}
-
 
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
     """Write a line with the trace of each conversation."""
@@ -137,7 +135,6 @@ def _build_event(verdict: Verdict, at: int) -> dict[str, Any]:
     if explanation:
         told["gen_ai.evaluation.explanation"] = explanation
     told[f"{KEY}.version"] = verdict.version
-    told[f"{KEY}.judgement"] = verdict.model_dump_json(include=_JUDGEMENT)
     return {"name": otel.EVALUATION, "timeUnixNano": str(at), "attributes": _encode(told)}
 
 

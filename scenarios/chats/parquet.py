@@ -6,6 +6,7 @@ conversation has.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -18,8 +19,8 @@ from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_conte
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import replace_surrogates
-from hallulab.scenarios.files.parquet_rows import read_parquet_rows
+from hallulab.scenarios.files.json_text import replace_surrogates
+from hallulab.scenarios.files.tables import read_parquet_rows
 from hallulab.scenarios.text.wording import shorten_line
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def build_schema() -> pa.Schema:
             "passages": pa.list_(passage),
             "steps": pa.list_(pa.struct({"name": text, "text": text})),
             "spans": pa.list_(span),
+            "verdicts": text,
         }
     )
     named = dict.fromkeys(("scenario", "persona", "chatbot", "model"), text)
@@ -127,10 +129,10 @@ def _find_tables(path: Path) -> list[Path]:
 
 
 def _build_row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:
-    return {
-        **build_openai_line(marked, frozenset(PARTS)),
-        **build_chat_context(marked, without).model_dump(mode="json"),
-    }
+    beside = build_chat_context(marked, without).model_dump(mode="json")
+    for turn in beside["turns"]:
+        turn["verdicts"] = json.dumps(turn["verdicts"], ensure_ascii=False)
+    return {**build_openai_line(marked, frozenset(PARTS)), **beside}
 
 
 def recognize(start: FileStart) -> bool:

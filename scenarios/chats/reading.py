@@ -1,4 +1,4 @@
-"""What a reading of a file of chats takes for what: by the names in it, never by a guess.
+"""Find the fields of a file of chats: by the names in it, never by a guess.
 
 A name counts without case, `_`, `-` and spaces, so `sessionId`, `session_id` and `Session ID` are one. Two
 names that could be the same thing are refused, unless the user says which it is (`hallulab import --map`).
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import join_names, shorten_line
+from hallulab.scenarios.transcript import Verdict
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "user": (
@@ -51,7 +52,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "model_name", "model_id"),
     "topic": ("topic",),
 }  # fmt: skip
-"""What is looked for → the names under which files have it."""
+"""Field → the names under which files have it."""
 
 _NO_LETTER = re.compile(r"[\s_-]+")
 
@@ -84,7 +85,7 @@ _FLAT = {
     "user": ("input", "inputs"), "reply": ("output", "outputs"), "session": ("metadata",),
     "passages": ("output", "outputs", "input", "inputs"),
 }  # fmt: skip
-"""What is looked for → objects that have it inside, in names such as `inputs.question` (LangSmith)."""
+"""Field → objects that have it inside, in names such as `inputs.question` (LangSmith)."""
 
 
 def _fits(name: str, field: str) -> bool:
@@ -128,7 +129,7 @@ class Layout(NamedTuple):
     needs: tuple[str, ...]
     """Names by which it is known."""
     fields: Mapping[str, str]
-    """What is looked for → its name there; other names are not read."""
+    """Field → its name there; other names are not read."""
 
 
 LAYOUTS: tuple[Layout, ...] = (
@@ -165,11 +166,13 @@ class Reading:
         self.mapping = dict(mapping or {})
         self.skip_bad = skip_bad
         self.taken: dict[str, dict[str, None]] = {}
-        """What is looked for → the names that were taken for it, in the order in which they were met."""
+        """Field → the names that were taken for it, in the order in which they were met."""
         self.unread: dict[str, None] = {}
         self._notes: dict[str, int] = {}
         self.skipped: list[str] = []
         """The wrong records that were left out: place and reason."""
+        self.verdicts: dict[str, Sequence[Verdict]] = {}
+        """Identifier of a conversation that we exported → the verdicts on it."""
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, str]] = {}
         if unknown := [field for field in self.mapping if field not in NAMES]:
             raise UsageError(f"--map {unknown[0]}: unknown. Map one of {', '.join(NAMES)}.")

@@ -1,4 +1,4 @@
-"""What a conversation has beside its messages, in the files that `hallulab export` writes.
+"""Data of a conversation beside its messages, in the files that `hallulab export` writes.
 
 Formats of other tools have place for the messages only. The rest stands under a key of its own, `hallulab`,
 which these tools ignore, so that an import of the file makes the same conversation.
@@ -7,11 +7,13 @@ which these tools ignore, so that an import of the file makes the same conversat
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
@@ -22,6 +24,7 @@ from hallulab.scenarios.transcript import (
     Count,
     Evidence,
     Frozen,
+    Judgement,
     Message,
     Seed,
     Step,
@@ -41,7 +44,7 @@ CHATBOT = "imported"
 MODEL = "unknown"
 
 PARTS = ("passages", "steps", "spans")
-"""What an export can leave out."""
+"""Parts that an export can leave out."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -68,6 +71,22 @@ class Marked(NamedTuple):
     """All verdicts on it, of the detectors whose marks these are."""
 
 
+class KeptVerdict(Judgement):
+    """A verdict in the turn that it is about."""
+
+    detector: str
+    version: str
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Self:
+        """Return a verdict without its place."""
+        return cls.model_validate(verdict.model_dump(exclude={"conversation", "turn"}))
+
+    def at(self, conversation: Conversation, turn: Turn) -> Verdict:
+        """Return the verdict with its place."""
+        return Verdict(**self.model_dump(), conversation=conversation.id, turn=turn.index)
+
+
 class BranchOrigin(Frozen):
     """The conversation that this one branches off from, and the turn."""
 
@@ -76,17 +95,24 @@ class BranchOrigin(Frozen):
 
 
 class TurnAbout(Frozen):
-    """What a turn has beside its messages."""
+    """Data of a turn beside its messages."""
 
     query: str | None = None
     passages: Evidence = ()
     steps: tuple[Step, ...] = ()
     spans: tuple[DetectedSpan, ...] | None = None
     """None: not judged, or left out."""
+    verdicts: tuple[KeptVerdict, ...] = ()
+
+    @field_validator("verdicts", mode="before")
+    @classmethod
+    def _parse_cell(cls, value: Any) -> Any:
+        # A cell of a table has them as a text.
+        return parse_json(value) if isinstance(value, str) else value
 
 
 class ChatContext(Frozen):
-    """What a conversation has beside its messages; see `Conversation`."""
+    """Data of a conversation beside its messages."""
 
     id: str | None = Field(default=None, min_length=1)
     scenario: str = SCENARIO
@@ -107,6 +133,9 @@ def build_chat_context(marked: Marked, without: frozenset[str] = frozenset()) ->
         without: those of `PARTS` that are left out.
     """
     one = marked.conversation
+    verdicts = defaultdict[int, list[KeptVerdict]](list)
+    for verdict in marked.verdicts:
+        verdicts[verdict.turn].append(KeptVerdict.of(verdict))
     return ChatContext(
         id=one.id,
         scenario=one.scenario,
@@ -125,6 +154,7 @@ def build_chat_context(marked: Marked, without: frozenset[str] = frozenset()) ->
                 passages=() if "passages" in without else turn.passages,
                 steps=() if "steps" in without else turn.steps,
                 spans=None if "spans" in without else _find_marks(marked, turn),
+                verdicts=() if "spans" in without else tuple(verdicts[turn.index]),
             )
             for turn in one.turns
         ),
@@ -182,7 +212,12 @@ def build_conversation(turns: Sequence[Turn], about: ChatContext, name: str) -> 
                 f"{KEY}.turns: has {len(about.turns)} turns, and the messages make {len(own)}. "
                 f"Restore the messages, or delete the key `{KEY}`."
             )
-        own = [_complete(turn, beside) for turn, beside in zip(own, about.turns, strict=True)]
+        own = [
+            turn.model_copy(
+                update={"query": beside.query, "passages": beside.passages, "steps": beside.steps}
+            )
+            for turn, beside in zip(own, about.turns, strict=True)
+        ]
     id, branch = about.id or name, None
     if about.branch is not None:
         history = tuple(_build_history(turns[:given]))
@@ -201,8 +236,25 @@ def build_conversation(turns: Sequence[Turn], about: ChatContext, name: str) -> 
     )
 
 
-def _complete(turn: Turn, beside: TurnAbout) -> Turn:
-    return turn.model_copy(update={"query": beside.query, "passages": beside.passages, "steps": beside.steps})
+def build_own_conversation(
+    turns: Sequence[Turn], about: ChatContext, name: str, reading: Reading
+) -> Conversation:
+    """Make a conversation that we exported, and add its verdicts to those of the reading.
+
+    Args:
+        turns: as for `build_conversation`; so are `about` and `name`.
+        reading: keeps the verdicts.
+
+    Raises:
+        FormatError: its parts do not fit together.
+    """
+    one = build_conversation(turns, about, name)
+    reading.verdicts[one.id] = [
+        verdict.at(one, turn)
+        for turn, beside in zip(one.turns, about.turns or (), strict=False)
+        for verdict in beside.verdicts
+    ]
+    return one
 
 
 def _build_history(turns: Sequence[Turn]) -> list[Message]:

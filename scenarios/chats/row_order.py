@@ -23,12 +23,12 @@ class RowPlace(NamedTuple):
     """Where a row stands in its conversation."""
 
     by: Literal["turn", "time"] | None
-    """What says it; None: nothing does."""
+    """The column that says it; None: none does."""
     given: str
     at: float | None
     """The place; None: the cell cannot be read."""
     clock: str
-    """What may be compared: numbers, times with a zone, or times without one."""
+    """Values that may be compared: numbers, times with a zone, or times without one."""
 
 
 def read_row_place(turn: str | None, time: str | None) -> RowPlace:

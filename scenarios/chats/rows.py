@@ -52,12 +52,12 @@ class PlacedRow(NamedTuple):
 
 
 class _Columns(NamedTuple):
-    """What the names of a row are."""
+    """Meaning of the names of a row."""
 
     kind: tuple[str, ...]
-    """What the row is: `_EXCHANGE` and its like."""
+    """Kind of the row: `_EXCHANGE` and its like."""
     names: Mapping[str, str]
-    """What is looked for → its name."""
+    """Field → its name."""
 
 
 def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:

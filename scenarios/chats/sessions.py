@@ -32,7 +32,7 @@ class LoggedChat(NamedTuple):
     at: float | None = None
     """Its time; None: the log says none."""
     whole: bool = False
-    """Whether it stands for itself, as what we exported."""
+    """True if it stands for itself, as what we exported."""
 
 
 def read_log(

@@ -1,6 +1,6 @@
 """Results of tau2-bench: `simulations` with the messages of an agent, a simulated user and tools.
 
-What tools gave the agent is evidence. What the user's own tools gave, such as a look at a phone, is not.
+Outputs of the agent's tools are evidence, those of the user's own tools, such as a look at a phone, are not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Conversations of traces: each trace is a request of a user, and its spans are what was done about it.
 
 The reply of a trace is what its root span gave, or where that says nothing, what an agent, or the last span
-of a model gave. What spans of retrievers and tools gave is the evidence of the reply. Traces of one session
+of a model gave. Outputs of retrievers and tools are the evidence of the reply. Traces of one session
 are turns of one conversation, in the order of time. Chat APIs get the whole dialogue with every request: what
 is known of it from the traces before is not taken again.
 """
@@ -23,7 +23,14 @@ from hallulab.scenarios.chats.conventions import KNOWN, Kind
 from hallulab.scenarios.chats.dialogues import extract_dialogue_part
 from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, add_topic, build_conversation, read_about
+from hallulab.scenarios.chats.record import (
+    MODEL,
+    ChatContext,
+    add_topic,
+    build_conversation,
+    build_own_conversation,
+    read_about,
+)
 from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_content
 from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, Value, read_json_values
 from hallulab.scenarios.text.wording import choose_noun, format_count, join_names, shorten_line
@@ -33,7 +40,7 @@ _MOST_NAMED = 5
 
 
 class TraceSpan(Frozen):
-    """What we read of a span, whatever tool wrote it."""
+    """The parts of a span that we read, whatever tool wrote it."""
 
     trace: str
     id: str = ""
@@ -47,9 +54,9 @@ class TraceSpan(Frozen):
     name: str = ""
     """Its name: the document of evidence that names none."""
     given: Any = None
-    """What it was given: a text, messages, or an object with either."""
+    """Its input: a text, messages, or an object with either."""
     gave: Any = None
-    """What it gave, likewise; of `evidence`: what was found."""
+    """Its output, likewise; of `evidence`: the passages found."""
     system: Any = None
     """Instructions to the model, where they stand apart."""
     session: str | None = None
@@ -57,9 +64,9 @@ class TraceSpan(Frozen):
     model: str | None = None
     topic: str | None = None
     names: Mapping[str, str] = Field(default_factory=dict)
-    """What is looked for → the name that has it in the file."""
+    """Field → the name that has it in the file."""
     about: Any = None
-    """What hallulab wrote of the conversation (`record`); None: it did not."""
+    """Record of hallulab about the conversation (`record`); None: none."""
     seen: tuple[str, ...] = ()
     """How its attributes' names begin, where none of them is known."""
 
@@ -78,7 +85,7 @@ class SpanRef(NamedTuple):
 
 @dataclass
 class _TraceNotes:
-    """What is told of traces when all are read."""
+    """Counts of traces, reported when all are read."""
 
     readable: int = 0
     unreadable: list[str] = field(default_factory=list)
@@ -88,7 +95,7 @@ class _TraceNotes:
     simultaneous: dict[str, None] = field(default_factory=dict)
     """Sessions with traces of the same time."""
     known: bool = False
-    """Whether a span had names that are known."""
+    """True if a span had names that are known."""
     seen: dict[str, None] = field(default_factory=dict)
     line: int = 0
     """The line of the first span whose names are not known."""
@@ -164,7 +171,7 @@ def build_conversations(spans: Iterable[SpanRef], reading: Reading) -> Iterator[
             start = min((span.start for span in own if span.start is not None), default=None)
             sessions.add(session or trace, start or 0.0, line, {**found, "trace": trace, "start": start})
         for session, rows in sessions:
-            yield rows[0].line, _join_traces(session, rows, notes)
+            yield rows[0].line, _join_traces(session, rows, notes, reading)
     _tell(notes, reading)
 
 
@@ -280,7 +287,9 @@ def _list_told(said: Sequence[ChatMessageRecord]) -> set[str]:
     return {found.text for one in said[asked:] for found in one.evidence}
 
 
-def _join_traces(session: str, rows: Sequence[GroupedPart], notes: _TraceNotes) -> Conversation:
+def _join_traces(
+    session: str, rows: Sequence[GroupedPart], notes: _TraceNotes, reading: Reading
+) -> Conversation:
     turns = list[Turn]()
     for row in rows:
         own = [Turn.model_validate(turn) for turn in row.value["turns"]]
@@ -295,7 +304,7 @@ def _join_traces(session: str, rows: Sequence[GroupedPart], notes: _TraceNotes) 
     elif len(set(starts)) < len(starts):
         notes.simultaneous[session] = None
     if (about := next((row.value["about"] for row in rows if row.value["about"]), None)) is not None:
-        return build_conversation(turns, read_about(about), session)
+        return build_own_conversation(turns, read_about(about), session, reading)
     model = next((row.value["model"] for row in rows if row.value["model"]), MODEL)
     return build_conversation(turns, ChatContext(id=session, model=model), session)
 

@@ -1,7 +1,7 @@
 """Turns of a chat, built from its messages, with the passages found in them.
 
 Turns of what was said in a chat: messages of users, assistants, tools and the system.
-A turn is a message of the user and the reply to it. What else was said becomes part of a turn:
+A turn is a message of the user and the reply to it. Other messages become part of a turn:
 
 - user messages that follow each other are one, and so are messages of the assistant: joined by a blank line;
 - what a tool gave is evidence of the reply that comes after it: a passage;
@@ -35,7 +35,7 @@ _SPEAKERS: Mapping[Role, str] = {
     "tool": "tool function observation ipython tool_message function_message tool_response tool_result",
 }
 ROLES: Mapping[str, Role] = {name: role for role, names in _SPEAKERS.items() for name in names.split()}
-"""What formats call those who speak; it counts without case, `_`, `-` and spaces."""
+"""Names of speakers in formats; they count without case, `_`, `-` and spaces."""
 
 _FOLDED = {fold_name(name): role for name, role in ROLES.items()}
 _KNOWN = "`user`, `assistant`, `system` or `tool`"
@@ -58,7 +58,7 @@ class ChatMessageRecord:
     text: str
     """The message; empty: nothing but what stands below."""
     evidence: tuple[FoundEvidence, ...] = ()
-    """What the assistant was given for it; of a tool, what it gave."""
+    """Passages given to the assistant; of a tool, its output."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What a file is that is in no format of chats: one sentence with what was seen, and the remedy."""
+"""Describe a file in no format of chats: one sentence with what was seen, and the remedy."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _MARK = re.compile(r'\\.|["\[\]{},]', re.DOTALL)
 
 
 class FormatError(ValueError):
-    """What is wrong with a value: a sentence with the remedy, without the file.
+    """A wrong value: a sentence with the remedy, without the file.
 
     Args:
         place: where the value is in the file; None: whoever reads it knows.

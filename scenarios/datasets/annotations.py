@@ -1,4 +1,4 @@
-"""What annotators found in the turns of a run: the lines of annotations.jsonl, and which of them count."""
+"""Annotations of the turns of a run: the lines of annotations.jsonl, and which of them count."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ CONVERSATIONS = "conversations.jsonl"
 PERSON = "person"
 """The annotator of a line that names none."""
 MODEL = "model:"
-"""What the name of a model as annotator begins with."""
+"""Prefix of the name of a model as annotator."""
 NAMED = f"{PERSON}:"
-"""What the name of a person as annotator begins with, where several label."""
+"""Prefix of the name of a person as annotator, where several label."""
 
 TurnPlace = tuple[str, int]
 """Identifier of a conversation, and index of a turn in it."""
@@ -86,7 +86,7 @@ class Annotation(Frozen):
     spans: tuple[Quotation, ...]
     """The hallucinations; `[]`: none."""
     claims: bool = True
-    """Whether the reply makes a claim that could be wrong."""
+    """True if the reply makes a claim that could be wrong."""
     annotator: str = PERSON
     """Who looked: `person`, `person:` and a name, or `model:` and its name."""
     guideline: str | None = Field(None, min_length=1)
@@ -131,9 +131,9 @@ class AnnotationLine(Annotation):
     time: AwareDatetime | None = None
     """When it was written; None: not known."""
     unknown: bool = False
-    """Whether the annotator looked and could not tell; then the turn counts as not looked at."""
+    """True if the annotator looked and could not tell; then the turn counts as not looked at."""
     withdrawn: bool = False
-    """Whether it takes back the line before it of the same turn, annotator and guideline."""
+    """True if it takes back the line before it of the same turn, annotator and guideline."""
     adjudicates: tuple[str, ...] = ()
     """Annotators whose different labels of the turn it settles; none: it has the annotator's own labels."""
 
@@ -165,7 +165,7 @@ class AnnotatedTurns(NamedTuple):
     """Lines of the file."""
 
     turns: Sequence[AnnotatedTurn]
-    """Those about turns that count."""
+    """Annotations of turns that count."""
     left_out: int
     """How many others there are: of a failed try that was replaced, or of an older user or chatbot."""
 
@@ -257,7 +257,7 @@ def choose_guideline(lines: Iterable[AnnotationLine]) -> str | None:
 def choose_lines(lines: Iterable[AnnotationLine]) -> dict[TurnPlace, int]:
     """Choose the line that counts of each turn; return its place among the lines.
 
-    That is one under the guideline of most lines. Of several, the one that adjudicates counts; else a
+    It is one under the guideline of most lines. Of several, the one that adjudicates counts; else a
     person's; else the first.
     """
     lines = list(lines)

@@ -38,7 +38,7 @@ OFFICIAL = {
 """Split → its files in the official release, one for each source."""
 
 _SPELLING = re.compile(r"[\W_]+")
-"""What the release spells in several ways in the same knowledge, for different systems. Case is, too."""
+"""Names that the release spells in several ways in the same knowledge, for different systems; so is case."""
 
 _LEFT_OUT = "Generic"
 _EMPTY = "empty reply"

@@ -42,7 +42,7 @@ class _HaluBenchLine(Frozen):
     answer: str
     """The answer under judgement."""
     label: Literal["PASS", "FAIL"]
-    """Whether the passage supports it."""
+    """True if the passage supports it."""
     source_ds: str
     """The data set that the row comes from."""
     score: int | None = None

@@ -35,7 +35,7 @@ class HotpotQuestion(Frozen):
     answer: str = Field(min_length=1)
     """The right answer: a short text, or `yes` or `no`."""
     type: Literal["bridge", "comparison"]
-    """Whether one paragraph leads to the other (`bridge`), or both are compared."""
+    """Relation of the paragraphs: one leads to the other (`bridge`), or both are compared."""
     level: Literal["easy", "medium", "hard"]
     supporting_facts: tuple[tuple[str, int], ...]
     """(title, sentence position) of the sentences that are needed."""

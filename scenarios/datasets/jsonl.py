@@ -54,7 +54,7 @@ class ReplyLine(Frozen):
     passages: tuple[PassageInput, ...] = Field(min_length=1)
     """The evidence: objects, or plain texts."""
     label: bool | None = Field(default=None, strict=True)
-    """Whether the reply is hallucinated; None: it is if there are spans."""
+    """True if the reply is hallucinated; None: it is if there are spans."""
     spans: tuple[GoldSpan, ...] | None = None
     question: str = ""
     """The question that the reply answers."""

@@ -1,4 +1,4 @@
-"""What the data sets share: their description, the request, and the search for quoted words."""
+"""Shared parts of the data sets: their description, the request, and the search for quoted words."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LoadRequest:
 
 
 Level = Literal["reply", "sentence", "span"]
-"""What labels are about: a whole reply, each of its sentences, or places in it."""
+"""Unit of labels: a whole reply, each of its sentences, or places in it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class DatasetInfo:
     load: Callable[[LoadRequest], LabelledData]
     """Reads the requested replies."""
     levels: tuple[Level, ...]
-    """What its labels are about."""
+    """Units of its labels."""
     licence: str | None = None
     """SPDX identifier, or how the parts are licensed; None: the files are your own."""
     url: str | None = None

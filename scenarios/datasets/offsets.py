@@ -1,7 +1,7 @@
 """Offsets of labels as annotation tools count them: in code points, UTF-16 units or bytes of UTF-8.
 
 Browsers count UTF-16 units, so an emoji before a label moves it by one; some tools count bytes. Where a label
-says its words, they tell which is meant. What fits none is refused: scores would be of other words.
+says its words, they tell which is meant. A label that fits none is refused: scores would be of other words.
 """
 
 from __future__ import annotations

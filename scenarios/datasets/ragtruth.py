@@ -138,9 +138,9 @@ class RagTruthOptions(Frozen):
     """Which spans count as hallucinations; in the official evaluation all do."""
 
     implicit_true: bool = True
-    """Whether spans count that are true but not in the source."""
+    """True if spans count that are true but not in the source."""
     due_to_null: bool = True
-    """Whether spans count that read a null field of the source as "no"."""
+    """True if spans count that read a null field of the source as "no"."""
 
 
 def _write_number(value: Any) -> Any:

@@ -22,14 +22,15 @@ from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine, build_lab
 from hallulab.scenarios.datasets.loader import SCHEMA, make_repeated_id_error
 from hallulab.scenarios.datasets.offsets import LabelPlace, locate_labels
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import check_record, replace_surrogates
+from hallulab.scenarios.files.data_files import check_record
+from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.chunking import split_into_chunks
 
 _UNLABELLED, _EMPTY = "unlabelled", "empty reply"
 
 _ASKED = {"user": "question", "reply": "reply", "passages": "passages"}
-"""What a reading looks for → our name."""
+"""Field of a reading → our name."""
 
 _LABELS: Mapping[str, bool] = {
     **dict.fromkeys(

@@ -18,7 +18,7 @@ from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest,
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.files.parquet_rows import read_parquet_rows
+from hallulab.scenarios.files.tables import read_parquet_rows
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage
@@ -43,7 +43,7 @@ class TriviaPlusOptions(Frozen):
         "15pct_noise_dissenting_workers",
         "15pct_noise_random_flipping",
     ] = "clean"
-    """Those of people, or one of the four noisy sets, which have no places."""
+    """Source of the labels: people, or one of the four noisy sets, which have no places."""
 
 
 class _TableRow(Frozen):
@@ -61,7 +61,7 @@ class _TableRow(Frozen):
 
 
 def load_triviaplus(request: LoadRequest) -> LabelledData:
-    """Load the replies of Trivia+. Those to one article form a group. Empty ones are left out and counted.
+    """Load the replies of Trivia+. Replies to one article form a group. Empty ones are left out and counted.
 
     Articles are cut into pieces of about 120 words, 159 at most. Sentences that contradict the article or are
     not in it are the spans; a reply in which one of them stands nowhere has none.

@@ -53,7 +53,7 @@ class WiceClaim(Frozen):
     """A line of a file of claims."""
 
     label: Literal["supported", "partially_supported", "not_supported"]
-    """Whether the page supports the claim."""
+    """True if the page supports the claim."""
     supporting_sentences: tuple[tuple[int, ...], ...]
     """Alternative sets of supporting sentences of the page."""
     claim: str = Field(min_length=1)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import replace_surrogates
+from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.files.opening import NoFileError, open_stream, read_file
 
 
@@ -160,7 +160,7 @@ def _write_beside(target: Path, data: bytes) -> Path:
 
 
 _NAME_BESIDE = re.compile(r"\.(?P<of>.+)\.(?P<process>[0-9]{1,9})\.part", re.DOTALL)
-"""What lies beside a place until it is whole: what it is of, and the number of the process that writes it."""
+"""Name of an unfinished file beside its place: its target, and the number of the process that writes it."""
 
 
 def _name_beside(target: Path) -> Path:
@@ -170,8 +170,8 @@ def _name_beside(target: Path) -> Path:
 def _remove_leftovers(target: Path) -> None:
     """Remove what processes that were killed left beside `target`, perhaps links to elsewhere.
 
-    Numbers of processes come again, soon where few run, so this one's may be among them. What cannot be
-    removed, such as another user's, stays.
+    Numbers of processes come again, soon where few run, so this one's may be among them. Files that cannot be
+    removed, such as another user's, stay.
     """
     with suppress(OSError):
         for name in os.listdir(target.parent):

@@ -1,19 +1,12 @@
-"""Read paths, text, records and JSON that come from users and endpoints, within limits.
-
-Read JSON of endpoints and recordings, and repair it so that it can be written again.
-`json_text` refuses what this module repairs. Files can be corrected by their authors, but a model's answer
-cannot, and it cost a request.
-"""
+"""Read paths, texts and records of users, and say in one sentence what is wrong with them."""
 
 from __future__ import annotations
 
 import errno
 import json
-import math
 import os
-import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -21,14 +14,10 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import NO_HANDLE, OperationalError, UsageError
-from hallulab.scenarios.files.json_text import MAX_DEPTH, TOO_DEEP, drop_torn_line, parse_lines
+from hallulab.scenarios.files.json_text import drop_torn_line, parse_lines
 from hallulab.scenarios.files.opening import name_kind, open_file, open_given
 
 Model = TypeVar("Model", bound=BaseModel)
-
-_MOST_DIGITS, _MOST_BITS = 309, 1023
-"""Digits and bits of a whole number that is no larger than any float."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_text(path: Path, largest: int | None = None, *, given: bool = False) -> str:
@@ -64,11 +53,6 @@ def read_bytes(path: Path, largest: int | None = None, *, given: bool = False) -
     if largest is not None and len(data) > largest:
         raise UsageError(f"{path}: has more than {largest:,} bytes. Split it, or name another file.")
     return data
-
-
-def replace_surrogates(text: str) -> str:
-    """Replace each half character (a lone surrogate), which no file can hold, by U+FFFD."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def choose_main_error(error: ValidationError) -> Any:
@@ -232,55 +216,6 @@ def _explain_no_text(error: Any, model: type[BaseModel]) -> str:
     if isinstance(found, dict | list):
         return f"must be text, not {'an object' if isinstance(found, dict) else 'a list'}. Give a text."
     return f"must be text, not {_describe_kind(found)}. Put it in quotes."
-
-
-def read_json(text: str | bytes, clean: Callable[[str], str] = replace_surrogates) -> Any:
-    """Parse other people's JSON.
-
-    Args:
-        text: the JSON.
-        clean: applied to every string and every key.
-
-    Returns:
-        The value, with None for NaN, infinities and numbers too large for a float.
-
-    Raises:
-        ValueError: it is no JSON, or is nested deeper than `MAX_DEPTH`.
-    """
-    try:
-        return repair_value(json.loads(text, parse_int=_parse_whole_number), clean)
-    except RecursionError:
-        raise ValueError(TOO_DEEP) from None
-
-
-def _parse_whole_number(digits: str) -> int | float:
-    """Return a whole number; infinity for one of more digits than a float has, of which `int` reads 4,300."""
-    return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
-
-
-def repair_value(value: Any, clean: Callable[[str], str] = replace_surrogates) -> Any:
-    """Repair a value of a JSON parser, as `read_json` does.
-
-    Raises:
-        ValueError: it is nested deeper than `MAX_DEPTH`.
-    """
-    return _repair_value(value, clean, MAX_DEPTH)
-
-
-def _repair_value(value: Any, clean: Callable[[str], str], levels: int) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, int):
-        return value if value.bit_length() <= _MOST_BITS else None
-    if not isinstance(value, dict | list):
-        return value
-    if levels == 0:
-        raise ValueError(TOO_DEEP)
-    if isinstance(value, list):
-        return [_repair_value(item, clean, levels - 1) for item in value]
-    return {clean(key): _repair_value(item, clean, levels - 1) for key, item in value.items()}
 
 
 def expand_home(path: str | Path) -> Path:

@@ -1,11 +1,11 @@
-"""Read YAML of users and strangers: bounded, with JSON's types only, with each value's line."""
+"""YAML: read it within bounds, with JSON's types only and each value's line, and write it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import yaml
 from pydantic import ValidationError
@@ -14,20 +14,18 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import Model, choose_main_error, read_text, render_complaint
 
 LARGEST = 1_000_000
-"""Bytes of a file at most, and characters with its aliases unfolded. Our largest pack has 60,000."""
+"""Bytes of a file, and characters of a text, at most. Our largest pack has 60,000."""
 
 MOST = 100_000
-"""Values at most, with those that aliases repeat."""
+"""Values at most, keys included."""
 
 DEEPEST = 50
 """Levels of nested lists and mappings at most."""
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = tuple(_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))
-_MERGE = _TAG + "merge"
 _NUMBERS = (_TAG + "int", _TAG + "float")
 _LONGEST_NUMBER = 40
-"""Characters of a number at most; the library's time grows with their square."""
 _BITS = 64
 _SHORT, _LONG = 60, 200
 """Characters shown of a key, and of a reason."""
@@ -61,11 +59,23 @@ def read_value(text: str) -> Any:
         raise ValueError(_extract_reason(error)) from error
 
 
+class PlainDumper(yaml.SafeDumper):
+    """Writes a value that occurs twice twice, because aliases are not read."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Return True: no value gets an anchor."""
+        return True
+
+
+def dump_yaml(value: Any) -> str:
+    """Return a value as YAML, with keys in the order that they have."""
+    return yaml.dump(value, Dumper=PlainDumper, sort_keys=False, allow_unicode=True, width=110)
+
+
 class YamlText:
     """A YAML mapping that can be checked against a model, with each value's line for errors.
 
     Its values are text, finite numbers of 64 bits, booleans, null, lists and mappings. Dates are text.
-    Aliases and merge keys (`<<`) are unfolded.
 
     Args:
         path: the file named in errors.
@@ -74,7 +84,7 @@ class YamlText:
         schema: the documentation named in errors.
 
     Raises:
-        UsageError: it is no YAML mapping, repeats a key, or exceeds `LARGEST`, `MOST` or `DEEPEST`.
+        UsageError: it is no YAML mapping, has an alias, repeats a key, or exceeds a bound.
     """
 
     def __init__(self, path: Path, text: str, *, first_line: int = 1, schema: str) -> None:
@@ -84,10 +94,10 @@ class YamlText:
         try:
             self._root, data = _read(text)
         except yaml.YAMLError as error:
-            place = f"{path}, line {first_line + _locate_line(error, text)}"
-            if isinstance(error, _TooMuch):
-                raise UsageError(f"{place}: {_extract_reason(error)}. Make the file simpler.") from error
-            raise UsageError(f"{place}: not valid YAML ({_extract_reason(error)}). Correct it.") from error
+            line = first_line + _locate_line(error, text)
+            raise UsageError(
+                f"{path}, line {line}: not valid YAML ({_extract_reason(error)}). Correct it."
+            ) from error
         data = {} if data is None else data
         if not isinstance(data, dict):
             raise UsageError(
@@ -121,11 +131,10 @@ class YamlText:
         node, line = self._root, 0
         for step in location:
             if isinstance(node, yaml.MappingNode):
-                # Values from a merge key come first, and the ones that follow override them.
-                found = [(key, value) for key, value in node.value if key.value == str(step)]
-                if not found:
+                found = next((pair for pair in node.value if pair[0].value == str(step)), None)
+                if found is None:
                     break
-                line, node = found[-1][0].start_mark.line, found[-1][1]
+                line, node = found[0].start_mark.line, found[1]
             elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
                 node = node.value[step]
                 line = node.start_mark.line
@@ -134,119 +143,43 @@ class YamlText:
         return self._first_line + line
 
 
-class _Refused(yaml.MarkedYAMLError):
-    """It is YAML, but our fields cannot hold it."""
-
-
-class _TooMuch(_Refused):
-    """It is YAML, but exceeds a bound."""
-
-
-class _Bounded(yaml.constructor.SafeConstructor, yaml.resolver.Resolver):
-    """A safe loader with bounds, without types that JSON lacks; the other base is one of the library's."""
-
-    _library: ClassVar[Any]
+class _Loader(yaml.CSafeLoader):
+    """A safe loader of one document, with the types of JSON only."""
 
     yaml_constructors: ClassVar = {tag: yaml.SafeLoader.yaml_constructors[tag] for tag in (*_PLAIN, None)}
     yaml_implicit_resolvers: Any = {  # noqa: RUF012 - so the stubs have it
-        letter: [(tag, pattern) for tag, pattern in resolvers if tag in (*_PLAIN, _MERGE)]
+        letter: [(tag, pattern) for tag, pattern in resolvers if tag in _PLAIN]
         for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
-    def __init__(self, text: str) -> None:
-        if len(text) > LARGEST:
-            raise _TooMuch(problem=f"more than {LARGEST:,} characters")
-        super().__init__(text)  # type: ignore[call-arg] # the other base takes the text
-        self._text = text
-        self._measured: dict[int, _Size] = {}
-        self._open: set[int] = set()
-
-    def read(self) -> tuple[yaml.Node | None, Any]:
-        """Return the only document, as node and as value.
-
-        Raises:
-            yaml.YAMLError: there are several documents, or `YamlText` refuses it.
-        """
-        _require_bounds(yaml.parse(self._text, Loader=self._library))
-        root: yaml.Node | None = self.get_single_node()  # type: ignore[attr-defined]
-        if root is None:
-            return None, None
-        self._measure(root)
-        return root, self.construct_document(root)
-
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """See `BaseConstructor`; refuses values that our fields cannot hold."""
+        """Return the value of a node; refuse numbers and texts that our fields cannot hold."""
+        # The library's time grows with the square of a number's length.
         if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
-            raise _make_refusal(f"a number of more than {_LONGEST_NUMBER} characters", node)
+            raise _refuse(f"a number of more than {_LONGEST_NUMBER} characters", node)
         try:
             value = super().construct_object(node, deep)
         except _UNREADABLE as error:
             found = _shorten_line(str(node.value), _SHORT)
-            raise _make_refusal(f"{found!r} is no {node.tag.removeprefix(_TAG)}", node) from error
-        if isinstance(value, str):
-            return _join_surrogates(value, node)
+            raise _refuse(f"{found!r} is no {node.tag.removeprefix(_TAG)}", node) from error
+        if isinstance(value, str) and "\0" in value:
+            raise _refuse("a text holds the character NUL", node)
         if isinstance(value, float) and not math.isfinite(value):
-            raise _make_refusal(f"{node.value} is no finite number", node)
-        if isinstance(value, int) and not -(2 ** (_BITS - 1)) <= value < 2**_BITS:
-            raise _make_refusal(f"{node.value} has more than {_BITS} bits", node)
+            raise _refuse(f"{node.value} is no finite number", node)
+        if isinstance(value, int) and value.bit_length() > _BITS:
+            raise _refuse(f"{node.value} has more than {_BITS} bits", node)
         return value
 
-    def _measure(self, node: yaml.Node) -> _Size:
-        """Return the size of an unfolded node; each node is measured once, however often aliases name it.
-
-        Raises:
-            yaml.MarkedYAMLError: a bound is exceeded, an alias is inside its own node, or a key occurs twice.
-        """
-        known = self._measured.get(id(node))
-        if known is not None:
-            return known
-        if id(node) in self._open:
-            raise _make_refusal("an alias stands inside of what it names", node)
-        if isinstance(node, yaml.ScalarNode):
-            size = _Size(1, len(node.value), 1)
-        else:
-            self._open.add(id(node))
-            parts = node.value
-            if isinstance(node, yaml.MappingNode):
-                self._refuse_repeated_keys(node)
-                parts = [part for pair in node.value for part in pair]
-            sizes = [self._measure(part) for part in parts]
-            size = _Size(
-                1 + sum(size.values for size in sizes),
-                sum(size.characters for size in sizes),
-                1 + max((size.levels for size in sizes), default=0),
-            )
-            self._open.remove(id(node))
-        if size.values > MOST or size.characters > LARGEST:
-            reason = f"its aliases repeat more than {MOST:,} values or {LARGEST:,} characters"
-            raise _TooMuch(problem=reason, problem_mark=node.start_mark)
-        if size.levels > DEEPEST:
-            raise _TooMuch(problem=_NESTED, problem_mark=node.start_mark)
-        self._measured[id(node)] = size
-        return size
-
-    def _refuse_repeated_keys(self, node: yaml.MappingNode) -> None:
-        """Refuse repeated keys. YAML forbids them, but the library would silently keep the last one."""
-        seen: set[object] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                continue  # refused when the mapping is made
-            name = key.value if key.tag == _MERGE else self.construct_object(key)
-            if name in seen:
-                raise _make_refusal(f"the key {key.value} occurs twice", key)
-            seen.add(name)
-
-
-class _Loader(_Bounded, yaml.SafeLoader):
-    """Written in Python: it reads all that JSON can say, and says clearly what is wrong."""
-
-    _library = yaml.SafeLoader
-
-
-class _FastLoader(_Bounded, yaml.CSafeLoader):
-    """Written in C: it reads a pack in a third of the time."""
-
-    _library = yaml.CSafeLoader
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping; refuse repeated keys, of which the library would silently keep the last."""
+        found = super().construct_mapping(node, deep)
+        if len(found) < len(node.value):
+            seen = set()
+            for key, _ in node.value:
+                if (name := self.construct_object(key)) in seen:
+                    raise _refuse(f"the key {key.value} occurs twice", key)
+                seen.add(name)
+        return found
 
 
 def _read(text: str) -> tuple[yaml.Node | None, Any]:
@@ -255,51 +188,40 @@ def _read(text: str) -> tuple[yaml.Node | None, Any]:
     Raises:
         yaml.YAMLError: it is not valid, holds several documents, or `YamlText` refuses it.
     """
+    if len(text) > LARGEST:
+        raise yaml.MarkedYAMLError(problem=f"more than {LARGEST:,} characters")
     try:
-        return _FastLoader(text).read()
-    except _Refused:
-        raise
-    except (yaml.YAMLError, UnicodeEncodeError):
-        # It may still be fine: the library in C knows no emoji in halves, as JSON writes them.
-        return _Loader(text).read()
+        _require_bounds(text)
+        loader = _Loader(text)
+        root = loader.get_single_node()
+    except UnicodeEncodeError as error:
+        raise yaml.MarkedYAMLError(problem="a text holds half a character (a lone surrogate)") from error
+    return root, None if root is None else loader.construct_document(root)
 
 
-def _require_bounds(events: Iterable[Any]) -> None:
-    """Refuse a text as soon as its events exceed a bound, before a value of it is made."""
+def _require_bounds(text: str) -> None:
+    """Refuse an alias, or the event that exceeds a bound.
+
+    This comes before any node is made: the library makes nested ones in a recursion without a bound.
+    """
     values = level = 0
-    for event in events:
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.CollectionEndEvent):
             level -= 1
+        elif isinstance(event, yaml.AliasEvent):
+            raise _refuse(f"the alias *{event.anchor}: aliases are not read, repeat the value", event)
         elif isinstance(event, yaml.NodeEvent):
             values += 1
-            if values > MOST or level >= DEEPEST:
-                problem = f"more than {MOST:,} values" if values > MOST else _NESTED
-                mark: Any = event.start_mark
-                raise _TooMuch(problem=problem, problem_mark=mark)
+            if values > MOST:
+                raise _refuse(f"more than {MOST:,} values", event)
+            if level >= DEEPEST:
+                raise _refuse(f"more than {DEEPEST} lists and mappings in one another", event)
             level += isinstance(event, yaml.CollectionStartEvent)
 
 
-class _Size(NamedTuple):
-    values: int
-    characters: int
-    levels: int
-
-
-_NESTED = f"more than {DEEPEST} lists and mappings in one another"
-
-
-def _make_refusal(problem: str, node: yaml.Node) -> _Refused:
-    return _Refused(problem=problem, problem_mark=node.start_mark)
-
-
-def _join_surrogates(text: str, node: yaml.Node) -> str:
-    """Join halves of characters, as JSON writes emoji: `\\ud83d\\ude00`."""
-    if "\0" in text:
-        raise _make_refusal("a text holds the character NUL", node)
-    try:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
-    except UnicodeDecodeError as error:
-        raise _make_refusal("a text holds half a character (a lone surrogate)", node) from error
+def _refuse(problem: str, at: yaml.Node | yaml.Event) -> yaml.MarkedYAMLError:
+    mark: Any = at.start_mark  # one of the library in C, which the stubs keep apart
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 def _locate_line(error: yaml.YAMLError, text: str) -> int:
@@ -307,13 +229,14 @@ def _locate_line(error: yaml.YAMLError, text: str) -> int:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         return mark.line if mark else 0
-    return text.count("\n", 0, error.position) if isinstance(error, yaml.reader.ReaderError) else 0
+    # The library in C counts the bytes.
+    return text.encode().count(b"\n", 0, error.position) if isinstance(error, yaml.reader.ReaderError) else 0
 
 
 def _extract_reason(error: yaml.YAMLError) -> str:
     """Return the library's or our reason on one line."""
-    told = (isinstance(error, yaml.MarkedYAMLError) and error.problem) or str(error).partition("\n")[0]
-    return _shorten_line(told, _LONG)
+    reason = (isinstance(error, yaml.MarkedYAMLError) and error.problem) or str(error).partition("\n")[0]
+    return _shorten_line(reason, _LONG)
 
 
 def _shorten_line(text: str, most: int) -> str:

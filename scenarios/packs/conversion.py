@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.data_files import read_json, replace_surrogates
+from hallulab.scenarios.files.json_text import read_json, replace_surrogates
 from hallulab.scenarios.packs import conversion_worker
 from hallulab.scenarios.packs.conversion_worker import LARGEST_TEXT, LONGEST_REASON, OUT_OF_MEMORY
 from hallulab.scenarios.packs.kinds import KINDS, Extracted

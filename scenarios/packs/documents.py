@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import read_bytes, replace_surrogates
+from hallulab.scenarios.files.data_files import read_bytes
+from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.files.opening import copy_file, name_kind
 from hallulab.scenarios.packs.conversion import Conversion
 from hallulab.scenarios.packs.kinds import KINDS as CONVERTED
@@ -101,12 +102,12 @@ _log = logging.getLogger(__name__)
 
 
 class Folder(NamedTuple):
-    """What a folder of documents says."""
+    """Content of a folder of documents."""
 
     files: Mapping[Path, Document]
     """The documents by their files, in the order of their paths."""
     notes: tuple[str, ...]
-    """What was left out or is doubtful, with the file."""
+    """Omissions and doubts, with the file."""
 
     @property
     def documents(self) -> tuple[Document, ...]:

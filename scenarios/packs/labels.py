@@ -52,7 +52,7 @@ class LabelledText(NamedTuple):
     """A text file without its front matter."""
 
     labels: DocumentLabels
-    """What the front matter says."""
+    """Labels in the front matter."""
     body: str
     notes: tuple[str, ...] = ()
     """Keys that look like misspelt labels."""

@@ -1,4 +1,4 @@
-"""What of a Markdown file is text: without comments, its headings in one form, its code as it is."""
+"""Extract the text of a Markdown file: without comments, its headings in one form, its code as it is."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Language = Annotated[str, AfterValidator(_check_language)]
 """A language, by its code of ISO 639-1."""
 
 Reading = Literal["word", "probability"]
-"""What a detector's scores are made of: printed words, as in MetaRAG's paper, or probabilities."""
+"""Source of a detector's scores: printed words, as in MetaRAG's paper, or probabilities."""
 
 
 def is_share(value: object) -> bool:
@@ -98,7 +98,7 @@ class Document(Frozen):
 
 
 class ScriptedMessage(Frozen):
-    """What a scripted user says: a text, or one of two by a detector's verdict on the reply before."""
+    """A message of a scripted user: a text, or one of two by a detector's verdict on the reply before."""
 
     text: str | None = Field(default=None, min_length=1)
     """The message; in YAML it may stand alone."""
@@ -133,16 +133,16 @@ class Persona(Frozen):
     name: str
     sector: str | None = None
     grievance: str
-    """What happened, in the third person."""
+    """The case, in the third person."""
     goals: tuple[str, ...] = Field(min_length=1)
-    """What the person wants to know or get from this conversation."""
+    """Goals of the person in this conversation."""
     facts: tuple[str, ...] = ()
-    """What the person knows and tells if asked: names, dates, amounts."""
+    """Facts that the person knows and gives if asked: names, dates, amounts."""
     manner: str
     summary: str
     """Summary of a reference chat: the simulated user's situation (HalluDetect B.9)."""
     messages: tuple[ScriptedMessage, ...] = ()
-    """What the user says, message by message, without a model; empty: a model plays the user."""
+    """Messages of the user, one after the other, without a model; empty: a model plays the user."""
 
     def described(self) -> dict[str, Any]:
         """Return the persona as JSON, without an empty script: most have none."""
@@ -151,7 +151,7 @@ class Persona(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _scripted_needs_no_more(cls, values: Any) -> Any:
-        """A script says all. What else a persona must have may be left out."""
+        """A script says all. Fields that a persona needs otherwise may be left out."""
         if not isinstance(values, dict) or not values.get("messages"):
             return values
         told = dict.fromkeys(("grievance", "manner", "summary"), _AS_SCRIPTED)

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-import yaml
 from pydantic import Field
 
 from hallulab.scenarios.arguments import check_arguments
@@ -19,7 +18,7 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
 from hallulab.scenarios.files.opening import read_file
-from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
+from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, read_documents
 from hallulab.scenarios.packs.labels import SCHEMA, DocumentDefaults
 from hallulab.scenarios.packs.pack import (
@@ -224,9 +223,6 @@ def _find_repeated(names: Sequence[str]) -> int | None:
     return None
 
 
-_WIDTH = 110
-
-
 def render_scenario_file(name: str, about: Mapping[str, Any], how: str, language: str | None = None) -> str:
     """Return a `scenario.yaml`.
 
@@ -255,7 +251,7 @@ def render_scenario_file(name: str, about: Mapping[str, Any], how: str, language
         "documents": "documents",
         "personas": "personas.yaml",
     }
-    return f"# Written {render_one_line(how)}: read and correct it.\n{_dump_yaml(values)}"
+    return f"# Written {render_one_line(how)}: read and correct it.\n{dump_yaml(values)}"
 
 
 def render_persona_block(persona: Persona, notes: Sequence[str], goals: Sequence[str]) -> str:
@@ -263,7 +259,7 @@ def render_persona_block(persona: Persona, notes: Sequence[str], goals: Sequence
     values = {key: value for key, value in persona.described().items() if value is not None}
     lines = [*notes, *(f"goal {number}: {said}" for number, said in enumerate(goals, start=1))]
     return textwrap.indent(
-        "".join(f"# {render_one_line(line)}\n" for line in lines) + _dump_yaml([values]), "  "
+        "".join(f"# {render_one_line(line)}\n" for line in lines) + dump_yaml([values]), "  "
     )
 
 
@@ -272,10 +268,6 @@ def render_personas_file(blocks: Sequence[str], how: str) -> str:
     written = f"# Written {render_one_line(how)}: read and correct them."
     head = f"{written} docs/scenario-packs.md describes the keys.\n"
     return head + "personas:\n" + "\n".join(blocks)
-
-
-def _dump_yaml(values: Any) -> str:
-    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=_WIDTH)
 
 
 _TEMPLATE = Path(__file__).parent / "templates" / "skeleton"

@@ -38,7 +38,7 @@ class SentenceBank:
 
     @cached_property
     def rules(self) -> tuple[tuple[str, str], ...]:
-        """Those that say what must or may be done, with a deadline, an amount or a contact."""
+        """Sentences that say what must or may be done, with a deadline, an amount or a contact."""
         return tuple((section, sentence) for section, sentence in self.sentences if _is_rule(sentence))
 
 

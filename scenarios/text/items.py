@@ -139,7 +139,7 @@ class Item(NamedTuple):
     """One past the last character."""
     text: str
     key: str
-    """What equal items have in common: `60 day`, `1930`, `12 june 2026`; for a name its stems."""
+    """Common form of equal items: `60 day`, `1930`, `12 june 2026`; for a name its stems."""
 
 
 @lru_cache(maxsize=4096)

@@ -75,7 +75,7 @@ _SMALL_WORDS: Mapping[str, str] = {
     "tr": "ve bir bu için ile da de çok en her olarak değil daha ne kadar veya sonra olan gün ise",
     "vi": "và là của có không được cho trong một các với những này khi để phải mỗi ngày sẽ hoặc từ đến",
 }  # fmt: skip
-"""Code → words that are common in the language. Those that English has, too, speak for neither."""
+"""Code → words that are common in the language. Words that English has, too, speak for neither."""
 _FEWEST = 2
 """Different small words by which a text in the letters of ASCII is not called English; else one is enough."""
 _SPARSEST = 15

@@ -19,7 +19,7 @@ _HIDDEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069
 """Soft hyphens, spaces of no width, and marks of the direction of writing. The joiners U+200C and U+200D
 stay: they change letters in Persian and Indian scripts."""
 HIDDEN_SIGNS = frozenset("\u00ad\u200b\u2060\ufeff")
-"""Those of them that stand inside words, so that a quotation without them is found."""
+"""Hidden signs that stand inside words, so that a quotation without them is found."""
 _FORMS = (
     "\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdfb\ufe70-\ufefc\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f"
 )

@@ -201,7 +201,7 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
     `partial_ratio_alignment` finds, widened to whole words, if it scores `FUZZY_SCORE` or more and its length
     is within `FUZZY_LENGTHS`.
 
-    The first three may find several occurrences. Those that begin or end inside a word count only if there
+    The first three may find several occurrences. Places that begin or end inside a word count only if there
     are no others: `Rs 5` is not in `Rs 500` if it also stands alone.
 
     >>> locate("the FEE", "Pay the fee.")

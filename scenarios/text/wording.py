@@ -73,3 +73,12 @@ def format_with_interval(
         return format_number(value, digits, scale)
     low, high = (format_number(bound, digits, scale) for bound in ci95)
     return f"{format_number(value, digits, scale)} [{low}, {high}]"
+
+
+def is_blank(text: str) -> bool:
+    """Return whether no sign of a text can be seen: it has spaces, and signs of control or format, at most.
+
+    >>> is_blank(" \\n\\u200b"), is_blank("…")
+    (True, False)
+    """
+    return not any(sign.isprintable() and not sign.isspace() for sign in text)

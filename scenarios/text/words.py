@@ -117,9 +117,9 @@ class Word(NamedTuple):
     stem: str
     """The same for words that the extended features count as equal."""
     number: bool
-    """Whether it is in Arabic numerals."""
+    """True if it is in Arabic numerals."""
     content: bool
-    """Whether it is neither a stop word nor a single letter."""
+    """True if it is neither a stop word nor a single letter."""
 
 
 @lru_cache(maxsize=1 << 16)

@@ -48,10 +48,8 @@ class DrawnTurn:
     """A turn of a sheet: to be labelled, and drawn with a known probability."""
 
     place: TurnPlace
-    """The turn."""
     key: str
     drawn: Draw | None
-    """How it was drawn."""
 
 
 class Desk:
@@ -126,8 +124,11 @@ class Desk:
         Raises:
             UsageError: a line is wrong.
         """
-        found = [line for line in read_standing_lines(self._folder) if self._is_own(line)]
-        return {line.place: line for line in found}
+        return {
+            line.place: line
+            for line in read_standing_lines(self._folder)
+            if (line.annotator, line.guideline) == self._labeller and not line.adjudicates
+        }
 
     def read_decisions(self) -> dict[TurnPlace, AnnotationLine]:
         """Return the lines that settle turns under the desk's guideline, whoever wrote them.
@@ -176,7 +177,7 @@ class Desk:
             return {"adjudicates": tuple(labels)}
         taken = labels.get(said.get("takes") or "")
         if taken is None:
-            raise UsageError(f"{said.get('takes')} did not label this turn. Load the page anew.")
+            raise UsageError(f"{said.get('takes')} did not label this turn. Reload the page.")
         reply, _ = self._read_turn(place)
         spans = find_spans(reply, taken, self._folder.annotations.name)
         pinned = [
@@ -188,11 +189,11 @@ class Desk:
     def _build(self, place: TurnPlace, said: Mapping[str, Any]) -> FlagMark:
         mark = self._sign(place, said)
         reply, flags = self._read_turn(place)
-        if mark.kind == "missed" and (not mark.text.strip() or not _stands(mark, reply)):
+        if mark.kind == "missed" and (not mark.text.strip() or not _is_in_reply(mark, reply)):
             raise UsageError("These words do not stand in the reply. Select some of it.")
         if mark.kind in ("right", "wrong") and mark.flag not in flags:
-            raise UsageError(f"{mark.detector} does not flag that. Load the page anew.")
-        if mark.kind == "right" and not _stands(mark, reply):
+            raise UsageError(f"{mark.detector} does not flag that. Reload the page.")
+        if mark.kind == "right" and not _is_in_reply(mark, reply):
             raise UsageError(
                 "The flagged words do not stand in the reply. Select the words that are meant and press `a`, "
                 "then mark this flag wrong."
@@ -272,11 +273,8 @@ class Desk:
             }
         )
 
-    def _is_own(self, line: AnnotationLine) -> bool:
-        return (line.annotator, line.guideline) == self._labeller and not line.adjudicates
 
-
-def _stands(mark: FlagMark, reply: str) -> bool:
+def _is_in_reply(mark: FlagMark, reply: str) -> bool:
     return mark.start is not None and bool(mark.text) and reply[mark.start : mark.end] == mark.text
 
 

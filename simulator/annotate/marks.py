@@ -26,7 +26,7 @@ USUAL_SEVERITY = 3
 """Severity of a flag whose detector gives none."""
 
 MarkKind = Literal["right", "wrong", "missed", "clean", "done", "unknown", "take", "undo"]
-"""What an annotator says: of a flag, of words that none covers, of the turn, or of the mark before.
+"""Meaning of a mark: on a flag, on words that none covers, on the turn, or on the mark before.
 
 `take` is for an adjudicator, and takes an annotator's labels.
 """
@@ -36,7 +36,7 @@ Labeller = tuple[str, str | None]
 
 
 class MarkedFlag(NamedTuple):
-    """What identifies a flag: equal ones of a detector are one."""
+    """Identity of a flag: equal flags of a detector are one."""
 
     detector: str
     start: int | None
@@ -47,7 +47,7 @@ class MarkedFlag(NamedTuple):
 
     @property
     def id(self) -> str:
-        """What pages call it. Another flag in its place has another one."""
+        """Its name on pages. Another flag in its place has another one."""
         return digest([*self])[:16]
 
 
@@ -55,22 +55,17 @@ class FlagMark(Frozen):
     """A line of the file of marks."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: Count
-    """Index of the turn."""
     kind: MarkKind
-    """What is said. `undo` takes back the annotator's last mark that was not taken back."""
+    """`undo` takes back the annotator's last mark that was not taken back."""
     detector: str | None = None
     """Whose flag it is about; None: it is about none."""
     start: Count | None = None
-    """First character of the flag or of the missed words."""
     end: Count | None = None
-    """One past the last character."""
     text: str = ""
     severity: int | None = Field(None, ge=1, le=5)
     """1 (harmless) to 5 (critical); of flags that are right, and of missed words."""
     reason: str = ""
-    """Why they are hallucinated."""
     adjudicates: tuple[str, ...] = ()
     """Annotators whose different labels are settled; none: it is about the annotator's own labels."""
     takes: str | None = None
@@ -79,9 +74,7 @@ class FlagMark(Frozen):
     """These labels, with their starts."""
     annotator: str = PERSON
     guideline: str | None = None
-    """Hash of the guideline; None: not known."""
     time: AwareDatetime | None = None
-    """When."""
 
     @model_validator(mode="after")
     def _require_fields(self) -> FlagMark:
@@ -147,17 +140,16 @@ def list_flags(verdicts: Iterable[Verdict], turn: int) -> list[MarkedFlag]:
 
 
 def identify_flag(detector: str, span: Span) -> MarkedFlag:
-    """Return what identifies a flag."""
+    """Return the identity of a flag."""
     return MarkedFlag(detector, span.start, span.end, span.text)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What an annotator says of a turn."""
+    """An annotator's labels of a turn."""
 
     spans: tuple[Quotation, ...]
     unknown: bool = False
-    """Whether the annotator could not tell."""
 
 
 @dataclass(frozen=True)

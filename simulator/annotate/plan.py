@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hallulab.simulator.statistics.drawn_turns import LEAST_FREEDOM, PRIOR
 from hallulab.simulator.statistics.intervals import Floats, Integers
+from hallulab.simulator.statistics.prediction_powered import LEAST_FREEDOM, PRIOR
 
 MOST_CLASSES = 6
 """Classes of the score at most; more gain little (Cochran 1977, Sampling techniques, section 5A.8)."""
@@ -38,9 +38,7 @@ class ScoredTurn:
     """A turn that the detector scored and localised."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: int
-    """Index of the turn."""
     chatbot: str
     spans: int
     """Hallucinations by the detector."""
@@ -57,7 +55,6 @@ class Cell:
     """Class of the score, from 0."""
     places: tuple[int, ...]
     drawn: int
-    """How many of them are drawn."""
 
     @property
     def propensity(self) -> float:
@@ -72,7 +69,7 @@ class DrawPlan:
     cells: tuple[Cell, ...]
     """Every turn that nobody annotated is in one of them."""
     width: float | None
-    """Expected width of the 95% interval of this run's HPT-1, all chatbots; None: cannot be told."""
+    """Expected width of the 95% interval of this run's HPT-1, all chatbots; None: unknown."""
     random_width: float | None
     """Likewise, were as many turns drawn with equal probability."""
 

@@ -34,7 +34,7 @@ from hallulab.agents.users.chats import (
 from hallulab.agents.users.personas import MANNERS, names
 from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import replace_surrogates
+from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import render_one_line
@@ -47,7 +47,7 @@ from hallulab.simulator.authoring.personas import (
     find_answering_passage,
 )
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Chat:
     place: str
     """Its file, without the folder, and line."""
     messages: tuple[Message, ...]
-    """What was said; empty: nobody replied."""
+    """Empty: nobody replied."""
 
 
 def load_chat_file(path: Path, most: int | None) -> list[Chat]:
@@ -99,7 +99,7 @@ class ChatPersonas:
         self._result = PersonaBatch()
 
     async def make(self, chats: Sequence[Chat], on_done: Callable[[], None] = lambda: None) -> PersonaBatch:
-        """Make a persona of each chat; what fails is told with the chat's place.
+        """Make a persona of each chat; failures are reported with the chat's place.
 
         Args:
             on_done: called when a persona is there, or has failed.

@@ -40,7 +40,7 @@ from hallulab.simulator.engine.models import (
     open_recording,
     serve_models,
 )
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,13 @@ class PackRequest:
 
 @dataclass(frozen=True)
 class Written:
-    """What was written."""
+    """Result of writing a pack."""
 
     making: PersonaBatch
-    """The personas, and what failed."""
     topics: int | None
     """Topics found; None: none were looked for."""
     notes: tuple[str, ...]
-    """What of the documents was left out or is doubtful."""
+    """Parts of the documents that were left out or are doubtful."""
     uncovered: tuple[str, ...]
     """Documents that no goal was written from; with chats, those that tell nothing of what people wanted."""
 

@@ -1,7 +1,7 @@
 """Write personas with a model, from documents or from real chats.
 
 Each persona has a goal from each of two passages of one topic. A goal is answered by the documents, answered
-in part (it asks for something more), or not answered. What the model says of its own goals is not believed:
+in part (it asks for something more), or not answered. The model's own claims about goals are not believed:
 
 | what the goal is to be | checks |
 |---|---|
@@ -38,7 +38,7 @@ from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Passage
 
 Kind = Literal["answered", "in part", "not answered"]
-"""What the documents say about a goal."""
+"""Answer of the documents to a goal."""
 
 KINDS: tuple[Kind, ...] = ("answered", "in part", "not answered")
 
@@ -62,9 +62,7 @@ class Goal:
     """A goal that passed its checks."""
 
     text: str
-    """The goal, as personas have it."""
     kind: Kind
-    """What the documents say about it."""
     passage: Passage | None
     """The passage that it was written from; of a chat's goal, the nearest one. None: none tells of it."""
     ours: bool = False
@@ -72,7 +70,7 @@ class Goal:
 
     @property
     def note(self) -> str:
-        """What a person who edits the goal is told about it."""
+        """Hint for a person who edits the goal."""
         about = "" if self.passage is None else f", from {self.passage.id}"
         part = "its second half is " if self.kind == "in part" else ""
         ours = f"; {part}taken from hallulab's own list, not written by the model" if self.ours else ""
@@ -87,12 +85,12 @@ class Made:
     goals: tuple[Goal, ...]
     """Its goals, with what the documents say about them."""
     notes: tuple[str, ...] = ()
-    """What else a person who edits it is told, a line each."""
+    """Further hints for a person who edits it, a line each."""
 
 
 @dataclass
 class PersonaBatch:
-    """What came out."""
+    """Personas, and failures."""
 
     made: list[Made] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -102,11 +100,11 @@ class PersonaBatch:
     failed: list[str] = field(default_factory=list)
     """Personas that there are not, a sentence each."""
     doubtful: list[str] = field(default_factory=list)
-    """What a person must complete or correct, a sentence each."""
+    """Sentences on what a person must complete or correct."""
 
 
 class _Unfit(Exception):
-    """What the model wrote failed a check."""
+    """Text of the model that failed a check."""
 
 
 class PersonaMaker:

@@ -1,4 +1,4 @@
-"""What detectors are compared with: rules without a detector, and people's agreement.
+"""Baselines for detectors: rules without a detector, and people's agreement.
 
 Agreement of people on the labels of a data set is a limit for what detectors can reach.
 One person's rating is read like a detector's verdict. Lower is more suspect, and it is flagged below the
@@ -26,11 +26,7 @@ from hallulab.simulator.statistics.detection import (
     compute_flag_scores,
     compute_replicates,
 )
-from hallulab.simulator.statistics.intervals import (
-    Interval,
-    Rounded,
-    compute_percentile_interval,
-)
+from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_percentile_interval
 
 FLAG_ALL = "flag-all"
 MAJORITY = "majority"
@@ -54,14 +50,17 @@ def _build_constant(name: str, replies: Sequence[LabelledReply], flagged: bool) 
         threshold=None,
         threshold_protocol="given",
         replies=tuple(replies),
-        judgements=tuple(_build_judgement(reply.reply, flagged) for reply in replies),
+        judgements=tuple(
+            Judgement(
+                outcome="scored",
+                score=float(flagged),
+                flagged=flagged,
+                spans=(Span(start=0, end=len(reply.reply), text=reply.reply),) if flagged else (),
+            )
+            for reply in replies
+        ),
         seconds=0.0,
     )
-
-
-def _build_judgement(text: str, flagged: bool) -> Judgement:
-    spans = (Span(start=0, end=len(text), text=text),) if flagged else ()
-    return Judgement(outcome="scored", score=float(flagged), flagged=flagged, spans=spans)
 
 
 Rating = tuple[float, Ratings, int]

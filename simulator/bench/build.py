@@ -69,7 +69,9 @@ async def build_from_options(options: DerivedOptions) -> Derived:
     )
     found = read_hotpotqa(data)
     require_unique_ids(found, data)
-    questions = _choose_questions(found, options)
+    drawn = random.Random(options.seed).sample(range(len(found)), len(found))  # noqa: S311 - a seeded choice of data
+    # In the file's order, and drawn as a whole: a higher limit keeps the questions of a lower one.
+    questions = [found[position] for position in sorted(drawn[: options.limit])]
     async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
         with bars(options.quiet) as shown:
             task = shown.add_task("questions", total=len(questions))
@@ -88,12 +90,6 @@ async def build_from_options(options: DerivedOptions) -> Derived:
         )
     write_labelled(out, derived.data)
     return derived
-
-
-def _choose_questions(questions: Sequence[HotpotQuestion], options: DerivedOptions) -> list[HotpotQuestion]:
-    """Choose at most `limit` questions, in the file's order. A higher limit keeps those of a lower one."""
-    drawn = random.Random(options.seed).sample(range(len(questions)), len(questions))  # noqa: S311 - a seeded choice of data
-    return [questions[position] for position in sorted(drawn[: options.limit])]
 
 
 def require_unique_ids(questions: Sequence[HotpotQuestion], data: Path) -> None:

@@ -27,9 +27,9 @@ from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
 from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Span, Turn, Verdict
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import list_located_ends
-from hallulab.simulator.bench.significance import FEWEST, RankTest, compute_wilcoxon_p, rank_test
+from hallulab.simulator.bench.significance import FEWEST, RankTest, compute_wilcoxon_p, run_rank_test
 from hallulab.simulator.metrics.hallucinations import Row, compute_mean
-from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.results import build_rows
 from hallulab.simulator.metrics.run_sums import RunSums, count_all_verdicts
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.statistics.intervals import Interval, Rounded, adjust_by_holm
@@ -94,27 +94,26 @@ def build_chat_report(evaluations: Sequence[Evaluation]) -> ChatReport | None:
         return None
     counted: Counted = "turns" if any(reply.spans is None for reply in chats) else "spans"
     values = {evaluation.detector: score_conversations(evaluation, counted) for evaluation in evaluations}
+    conversations = len({_get_conversation(reply) for reply in chats})
+    rows = []
+    for name, found in values.items():
+        precision, recall = (compute_mean(list(found[metric].values())) for metric in METRICS)
+        rows.append(
+            ChatRow(
+                detector=name,
+                conversations=conversations,
+                precision=precision,
+                precision_over=len(found["precision"]),
+                recall=recall,
+                recall_over=len(found["recall"]),
+                f1=compute_harmonic_mean(precision, recall),
+            )
+        )
     return ChatReport(
         counted=counted,
-        rows=tuple(
-            _build_chat_row(name, len({_get_conversation(reply) for reply in chats}), found)
-            for name, found in values.items()
-        ),
+        rows=tuple(rows),
         friedman=tuple(test for metric in METRICS for test in _run_friedman_test(values, metric)),
         tests=tuple(test for metric in METRICS for test in _test_pairs(values, metric)),
-    )
-
-
-def _build_chat_row(detector: str, conversations: int, found: Values) -> ChatRow:
-    precision, recall = (compute_mean(list(found[metric].values())) for metric in METRICS)
-    return ChatRow(
-        detector=detector,
-        conversations=conversations,
-        precision=precision,
-        precision_over=len(found["precision"]),
-        recall=recall,
-        recall_over=len(found["recall"]),
-        f1=compute_harmonic_mean(precision, recall),
     )
 
 
@@ -133,7 +132,7 @@ def score_conversations(evaluation: Evaluation, counted: Counted) -> Values:
     """Compute precision and recall of a detector in each conversation."""
     right: dict[str, list[bool]] = defaultdict(list)
     met: dict[str, list[bool]] = defaultdict(list)
-    count = _match_spans if counted == "spans" else _turn
+    count = _match_spans if counted == "spans" else _match_turn
     for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True):
         chat = _get_conversation(reply)
         if chat is not None and judgement.outcome == "scored":
@@ -152,7 +151,7 @@ def _get_conversation(reply: LabelledReply) -> str | None:
     return None if named is None else str(named)
 
 
-def _turn(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
+def _match_turn(reply: LabelledReply, judgement: Judgement) -> tuple[Hits, Hits]:
     """Return whether the turn's flag, if any, is right, and whether its hallucination, if any, is flagged."""
     label, flagged = reply.label, bool(judgement.flagged)
     if label is None:
@@ -180,7 +179,7 @@ def _run_friedman_test(values: Mapping[str, Values], metric: Metric) -> list[Cha
         return []
     # The highest value has rank 1.
     losses = {name: np.array([-found[metric][chat] for chat in shared]) for name, found in values.items()}
-    return [ChatFriedman(metric=metric, conversations=len(shared), **dict(rank_test(losses)))]
+    return [ChatFriedman(metric=metric, conversations=len(shared), **dict(run_rank_test(losses)))]
 
 
 def _test_pairs(values: Mapping[str, Values], metric: Metric) -> list[ChatTest]:
@@ -224,7 +223,6 @@ class ChatbotRow(_Rates):
 
     chatbot: str
     hpt_1_ci95: Interval
-    """Interval of `hpt_1`."""
 
     @property
     def title(self) -> str:
@@ -280,21 +278,19 @@ def collect_annotated(evaluations: Sequence[Evaluation]) -> tuple[list[Conversat
     These are by the labels, as a detector named `LABELS`, and by each detector.
     """
     replies = evaluations[0].replies if evaluations else ()
-    told = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
+    annotated = [place for place, reply in enumerate(replies) if reply.turns and reply.spans is not None]
     verdicts = [
-        *(
-            verdict
-            for place in told
-            for verdict in _build_verdicts(replies[place], _build_gold_judgement(replies[place]), LABELS)
-        ),
-        *(
-            verdict
-            for one in evaluations
-            for place in told
-            for verdict in _build_verdicts(replies[place], one.judgements[place], one.detector)
-        ),
+        verdict
+        for place in annotated
+        for verdict in _build_verdicts(replies[place], _build_gold_judgement(replies[place]), LABELS)
     ]
-    return _group_turns([replies[place] for place in told]), verdicts
+    verdicts += [
+        verdict
+        for one in evaluations
+        for place in annotated
+        for verdict in _build_verdicts(replies[place], one.judgements[place], one.detector)
+    ]
+    return _group_turns([replies[place] for place in annotated]), verdicts
 
 
 def _group_turns(replies: Sequence[LabelledReply]) -> list[Conversation]:

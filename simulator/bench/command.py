@@ -1,4 +1,4 @@
-"""What `hallulab bench` does: load, judge, count, write."""
+"""Measure detectors on labelled data: `hallulab bench`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.files.yaml_text import read_value
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, compute_rater_agreement
-from hallulab.simulator.bench.page import render_page
+from hallulab.simulator.bench.document import build_document
 from hallulab.simulator.bench.planted import FILE as PLANTED
 from hallulab.simulator.bench.planted import is_planted
 from hallulab.simulator.bench.results import BenchData, Results, measure
@@ -34,15 +34,15 @@ from hallulab.simulator.bench.sweep import Sweep, build_sweep_report, list_confi
 from hallulab.simulator.bench.tables import ROWS
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
-from hallulab.simulator.engine.replies import Jury, ReplyWork
-from hallulab.simulator.engine.staffing import configure_workers, start_workers
-from hallulab.simulator.engine.workers import WorkerExecutor
+from hallulab.simulator.engine.replies import ReplyJudge, ReplyWork
+from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.options.commands import BenchOptions, Gold
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.show.columns import format_csv
+from hallulab.simulator.show.html import render_page
 
 ANNOTATED = "gold"
 """The data set of annotated runs."""
@@ -87,12 +87,17 @@ async def run_bench(options: BenchOptions) -> Results:
         asks_model = is_model_needed(detectors)
         async with serve_models(pool, settings, asks_model):
             warn_of(detectors)
-            juries: Sequence[Sequence[Jury] | None] = [None] * len(rounds)
+            juries: Sequence[Sequence[ReplyJudge] | None] = [None] * len(rounds)
             if workers is not None:
                 # The first answer to a question counts for all workers, as it does in one process.
                 work = ReplyWork(tuple(rounds))
                 configure_workers(workers, settings, experiment, pool, work, asks_model, recorded=True)
-                juries = _seat_juries(rounds, workers)
+                # Workers number the detectors through all rounds, as `ReplyWork` does.
+                numbers = itertools.count()
+                juries = [
+                    [ReplyJudge(workers, next(numbers), workers.number) for _ in one.detectors]
+                    for one in rounds
+                ]
             made = [detectors, *(make_detectors(one, pool, {}) for one in rounds[1:])]
             found = [
                 await validation.evaluate(judges, one.seed, seated)
@@ -112,12 +117,6 @@ def _list_rounds(experiment: Experiment, sweep: Sweep | None) -> list[Experiment
     return [experiment, *(experiment.model_copy(update=update) for update in again)]
 
 
-def _seat_juries(rounds: Sequence[Experiment], workers: WorkerExecutor) -> list[list[Jury]]:
-    """Return who judges for each detector of each round; workers count through all (`ReplyWork`)."""
-    numbers = itertools.count()
-    return [[Jury(workers, next(numbers), workers.number) for _ in one.detectors] for one in rounds]
-
-
 def write_results(options: BenchOptions, results: Results) -> None:
     """Write the files that the options name: numbers, rows, and the page.
 
@@ -131,7 +130,7 @@ def write_results(options: BenchOptions, results: Results) -> None:
     if options.csv is not None:
         texts[Path(options.csv)] = format_csv(ROWS, report.rows)
     if options.html is not None:
-        texts[Path(options.html)] = render_page(report, results.samples)
+        texts[Path(options.html)] = render_page(build_document(results))
     if texts:
         write_together(texts)
 

@@ -34,7 +34,9 @@ def plot_precision_recall(level: str, samples: Mapping[str, Sample], detectors: 
         if not positive:
             continue
         found = compute_curve(sample)
-        chosen = _choose_positions(len(found.hits))
+        # At most `POINTS` of the curve's points, its ends among them.
+        ends = np.linspace(0, len(found.hits) - 1, min(len(found.hits), POINTS))
+        chosen = sorted({round(place) for place in ends})
         points = zip((found.hits / positive)[chosen], (found.hits / found.flagged)[chosen], strict=True)
         number = detectors.index(name)
         lines.append(CurveLine(format_path([(float(r), float(p)) for r, p in points]), number, name))
@@ -63,6 +65,30 @@ def plot_reliability(level: str, rows: Sequence[LevelRow], detectors: Sequence[s
             marks.append(CurvePoint(scale_x(score), scale_y(positive), number, title))
     title = f"Reliability, {level} level"
     return build_plot(title, "Mean score", "Share hallucinated", lines, marks)
+
+
+_COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a reply"}
+
+
+def plot_frontiers(
+    rows: Mapping[str, LevelRow | SweepRow], detectors: Sequence[str], quality: str, costs: Sequence[str]
+) -> list[Plot]:
+    """Plot a chart for each cost, which is a field of the rows, that any row has.
+
+    Args:
+        rows: by the name of the detector or configuration.
+        quality: field with the quality.
+    """
+    found = []
+    for cost in costs:
+        priced = [
+            Priced(name, getattr(row, quality), getattr(row, cost), row.coverage)
+            for name, row in rows.items()
+        ]
+        plot = plot_frontier(priced, _COSTS[cost], detectors, quality.upper())
+        if plot is not None:
+            found.append(plot)
+    return found
 
 
 class Priced(NamedTuple):
@@ -104,11 +130,13 @@ def plot_frontier(
             detectors.index(row.name),
             f"{row.name}: {quality} {value:.3f}, {cost_label} {cost:.4g}"
             + ("" if row.coverage == 1 else f", coverage {row.coverage or 0:.1%}"),
-            best,
+            is_best,
         )
-        for (row, value, cost), best in zip(shown, optimal, strict=True)
+        for (row, value, cost), is_best in zip(shown, optimal, strict=True)
     ]
-    front = _filter_rising(sorted((mark.x, mark.y) for mark in marks if mark.optimal))
+    best = sorted((mark.x, mark.y) for mark in marks if mark.optimal)
+    # From left to right those above all before them; y grows downwards.
+    front = [point for place, point in enumerate(best) if all(point[1] < y for _, y in best[:place])]
     path = " ".join(f"{x:g},{y:g}" for x, y in front)
     title = f"Quality and cost: {quality} of replies over {cost_label}"
     ticks = [((place - first) / (last - first), value) for value, place in places.items()]
@@ -135,13 +163,3 @@ def plot_configurations(rows: Sequence[SweepRow], detectors: Sequence[str]) -> P
     front = " ".join(f"{x:g},{y:g}" for x, y in sorted((mark.x, mark.y) for mark in marks if mark.optimal))
     lines = [CurveLine(front, None, "Pareto front")]
     return build_plot("Precision and recall of the configurations", "Recall", "Precision", lines, marks)
-
-
-def _filter_rising(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points, from left to right, that lie above all before them (y grows downwards)."""
-    return [point for place, point in enumerate(points) if all(point[1] < y for _, y in points[:place])]
-
-
-def _choose_positions(n: int) -> list[int]:
-    """Choose at most `POINTS` positions in a curve of n points, its ends among them."""
-    return sorted({round(place) for place in np.linspace(0, n - 1, min(n, POINTS))})

@@ -11,12 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from hallulab.agents.concurrency import gather_results
 from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Frozen, Judgement, Outcome, TurnView
-from hallulab.simulator.engine.replies import Jury, RepliesJudged, ReplyExecutor
+from hallulab.simulator.engine.replies import RepliesJudged, ReplyExecutor, ReplyJudge
+from hallulab.simulator.metrics.spending import sum_calls
+from hallulab.simulator.statistics.intervals import Rounded
 
 _BATCH = 256
 """Replies given at once to a detector that judges in batches, so that progress shows."""
@@ -30,7 +34,6 @@ class Evaluation:
     threshold: float | None
     """Its threshold for replies, if any. `judgements` are already decided by it."""
     threshold_protocol: ThresholdProtocol
-    """Source of that threshold."""
     replies: tuple[LabelledReply, ...]
     judgements: tuple[Judgement, ...]
     """One judgement a reply, in the same order."""
@@ -43,9 +46,7 @@ class Evaluation:
     first (with workers: of each), which is made alone, and where nobody could judge. Empty where not
     measured."""
     batched: bool = False
-    """Whether it judged in batches."""
     told_origin: bool = False
-    """Whether it was told who wrote the replies."""
     train_s: float | None = None
     """Seconds of training here; None without training here."""
     probabilities: bool = True
@@ -62,7 +63,7 @@ async def evaluate(
     concurrency: int,
     on_judged: Callable[[int], object] = lambda number: None,
     train_s: float | None = None,
-    jury: Jury | None = None,
+    jury: ReplyJudge | None = None,
 ) -> Evaluation:
     """Judge every reply. A detector that raises has failed on that reply.
 
@@ -77,9 +78,11 @@ async def evaluate(
         OperationalError: a worker, the endpoint or the recording failed.
         ReplayMiss: the recording lacks an answer.
     """
-    jury = jury or Jury(ReplyExecutor([detector]))
+    jury = jury or ReplyJudge(ReplyExecutor([detector]))
     started = time.perf_counter()
-    parts = [part for part in _cut_evenly(replies, jury.parts) if part]
+    # Neighbours, which may share answers of models, stay in one part.
+    ends = [len(replies) * number // jury.parts for number in range(jury.parts + 1)]
+    parts = [replies[start:end] for start, end in pairwise(ends) if start < end]
     judged = await gather_results(
         _judge_part(detector, part, number, jury, concurrency, on_judged) for number, part in enumerate(parts)
     )
@@ -129,28 +132,26 @@ def join_folds(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> 
     )
 
 
-def _cut_evenly(replies: Sequence[LabelledReply], parts: int) -> list[Sequence[LabelledReply]]:
-    """Cut replies into so many parts. Neighbours, which may share answers of models, stay together."""
-    ends = [len(replies) * number // parts for number in range(parts + 1)]
-    return [replies[start:end] for start, end in pairwise(ends)]
-
-
 async def _judge_part(
     detector: Detector,
     replies: Sequence[LabelledReply],
     part: int,
-    jury: Jury,
+    jury: ReplyJudge,
     concurrency: int,
     on_judged: Callable[[int], object],
 ) -> list[RepliesJudged]:
     """Judge a part: the first reply alone, then the others, in batches if the detector judges so."""
     size, places = (_BATCH, 1) if detector.traits.batch else (1, concurrency)
     batches = [replies[:1], *(replies[at : at + size] for at in range(1, len(replies), size))]
-    bench = asyncio.Semaphore(places)
+    at_once = asyncio.Semaphore(places)
+
+    def get_view(reply: LabelledReply) -> TurnView:
+        reads_origin = detector.traits.reads_origin
+        return reply.view.model_copy(update={"origin": reply.origin}) if reads_origin else reply.view
 
     async def judge(batch: Sequence[LabelledReply]) -> RepliesJudged:
-        async with bench:
-            judged = await jury.judge([_get_view(detector, reply) for reply in batch], part, len(batches))
+        async with at_once:
+            judged = await jury.judge(list(map(get_view, batch)), part, len(batches))
         on_judged(len(batch))
         return judged
 
@@ -165,12 +166,6 @@ def _spread_seconds(batches: Sequence[RepliesJudged]) -> list[float | None]:
         for batch in batches
         for _ in batch.judgements
     ]
-
-
-def _get_view(detector: Detector, reply: LabelledReply) -> TurnView:
-    if detector.traits.reads_origin:
-        return reply.view.model_copy(update={"origin": reply.origin})
-    return reply.view
 
 
 SHOWN = 5
@@ -195,3 +190,81 @@ def count_reasons(judgements: Sequence[Judgement]) -> tuple[Missing, ...]:
     return tuple(
         Missing(outcome=outcome, reason=reason, n=n) for (outcome, reason), n in counts.most_common(SHOWN)
     )
+
+
+class Costs(Frozen):
+    """Costs and failures of judging, the same at each level; docs/bench.md explains the fields."""
+
+    abstained: int
+    failed: int
+    parse_failures: int
+    reasons: tuple[Missing, ...]
+    truncated: int
+    truncated_scored: int
+    truncated_abstained: int
+    calls: int
+    replayed_calls: int
+    tokens: int | None
+    """Tokens read and written; None: unknown for an answered call."""
+    calls_per_reply: Rounded | None
+    tokens_per_reply: Rounded | None
+    computed_tokens_per_reply: Rounded | None
+    seconds: Rounded
+    train_s: Rounded | None
+    cold_s: Rounded | None
+    p50_ms: Rounded | None
+    p95_ms: Rounded | None
+    batched: bool
+    told_origin: bool
+
+
+def compute_costs(evaluation: Evaluation) -> Costs:
+    """Compute the costs and failures of judging."""
+    judgements = evaluation.judgements
+    number = len(judgements)
+    calls = [call for judgement in judgements for call in judgement.calls]
+    tokens = sum_calls(calls).all_tokens
+    # Without judgements with a replayed answer, which takes no time.
+    times = [
+        seconds
+        for seconds, judgement in zip(evaluation.latencies_s, judgements, strict=False)
+        if seconds is not None
+        and judgement.outcome == "scored"
+        and not any(call.replayed for call in judgement.calls)
+    ]
+    p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if times else (None, None)
+    return Costs(
+        abstained=sum(judgement.outcome == "abstained" for judgement in judgements),
+        failed=sum(judgement.outcome == "failed" for judgement in judgements),
+        parse_failures=sum(map(_is_unparseable, judgements)),
+        reasons=count_reasons(judgements),
+        truncated=sum(judgement.truncated for judgement in judgements),
+        truncated_scored=sum(one.truncated and one.outcome == "scored" for one in judgements),
+        truncated_abstained=sum(one.truncated and one.outcome == "abstained" for one in judgements),
+        calls=len(calls),
+        replayed_calls=sum(call.replayed for call in calls),
+        tokens=tokens,
+        calls_per_reply=len(calls) / number if number else None,
+        tokens_per_reply=tokens / number if number and tokens is not None else None,
+        computed_tokens_per_reply=_compute_mean_tokens(judgements),
+        seconds=round(evaluation.seconds, 3),
+        train_s=evaluation.train_s,
+        cold_s=evaluation.cold_s,
+        p50_ms=None if p50 is None else float(p50),
+        p95_ms=None if p95 is None else float(p95),
+        batched=evaluation.batched,
+        told_origin=evaluation.told_origin,
+    )
+
+
+def _compute_mean_tokens(judgements: Sequence[Judgement]) -> float | None:
+    """Return the mean of tokens that the server computed for a reply; None if a call lacks them."""
+    counts = [call.computed_tokens for one in judgements for call in one.calls if call.error is None]
+    known = [count for count in counts if count is not None]
+    return sum(known) / len(judgements) if judgements and len(known) == len(counts) else None
+
+
+def _is_unparseable(judgement: Judgement) -> bool:
+    """Return whether the judgement failed although every request was answered: in another form than asked."""
+    calls = judgement.calls
+    return judgement.outcome == "failed" and bool(calls) and all(call.error is None for call in calls)

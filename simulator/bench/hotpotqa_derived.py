@@ -65,7 +65,7 @@ _WRAPPERS = tuple(
         r"[\"“„«'‘]([^\"“”„«»]*)[\"”“»'’]",
     )
 )
-"""What models put around an answer: a list's or heading's mark, `Answer:`, emphasis, quotation marks."""
+"""Decoration that models put around an answer: a list's or heading's mark, `Answer:`, emphasis, quotes."""
 _TALK = re.compile(
     r"\b(?:answers?|incorrect|hallucinat\w*|sorry|unknown|not (?:given|known|mentioned|specified|stated))\b"
     r"|\A(?:it|this|that|he|she|they|there)(?: is| are| was| were|['’]s)\b"
@@ -84,7 +84,6 @@ class Derived:
     refused: Mapping[str, int]
     """Reason of a check → number of refused answers, over the questions left out as `NO_VARIANT`."""
     first_error: str | None
-    """Why a request failed; None: none did."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,8 @@ class _Tried:
     """Result of asking for a hallucinated answer to one question."""
 
     variant: str | None = None
-    """The answer; None where there is none."""
     refused: tuple[str, ...] = ()
-    """Why each answer was refused, if none passed."""
     error: str | None = None
-    """Why a request failed; None: none did."""
 
 
 async def build_hotpotqa_derived(

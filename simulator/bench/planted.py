@@ -16,6 +16,7 @@ from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.metrics.hallucinations import compute_mean
+from hallulab.simulator.metrics.known_errors import Accuracy, PairCounts
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
@@ -23,7 +24,6 @@ from hallulab.simulator.statistics.intervals import (
     compute_interval,
     compute_ratio_of_sums,
 )
-from hallulab.simulator.statistics.prevalence import Accuracy, PairCounts
 
 FILE = "planted.jsonl"
 """The file of a folder of planted errors."""
@@ -131,7 +131,12 @@ def _build_rows(detector: str, pairs: Sequence[_ErrorAndTwin]) -> Iterator[Plant
     """Yield the row of all pairs, then of each kind, of each turn, of each context, and of all three."""
     if not pairs:
         return
-    kinds, turns, contexts = (sorted({pair.cell[at] for pair in pairs}, key=_get_sort_key) for at in range(3))
+
+    def get_sort_key(value: str) -> tuple[bool, int, str]:
+        number = parse_whole_number(value)
+        return number is None, number or 0, value
+
+    kinds, turns, contexts = (sorted({pair.cell[at] for pair in pairs}, key=get_sort_key) for at in range(3))
     cells = [
         (ALL, ALL, ALL),
         *((kind, ALL, ALL) for kind in kinds),
@@ -143,11 +148,6 @@ def _build_rows(detector: str, pairs: Sequence[_ErrorAndTwin]) -> Iterator[Plant
         inside = [pair for pair in pairs if all(x in (ALL, y) for x, y in zip(cell, pair.cell, strict=True))]
         if inside:
             yield _build_row(detector, cell, inside)
-
-
-def _get_sort_key(value: str) -> tuple[bool, int, str]:
-    number = parse_whole_number(value)
-    return number is None, number or 0, value
 
 
 def _build_row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_ErrorAndTwin]) -> PlantedRow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -36,32 +36,36 @@ from hallulab.simulator.bench.rows import (
     AnyRow,
     ItemCounts,
     LevelRow,
+    Thresholds,
     build_level_row,
     build_span_row,
     count_items,
 )
-from hallulab.simulator.bench.significance import SourceTest, run_friedman_test
+from hallulab.simulator.bench.significance import (
+    DetectorDifference,
+    Resamples,
+    SourceTest,
+    compute_differences,
+    run_friedman_test,
+)
 from hallulab.simulator.bench.sweep import SweepReport
-from hallulab.simulator.bench.thresholds import Thresholds
-from hallulab.simulator.metrics.failures_counts import find_failed_judgements
+from hallulab.simulator.metrics.failures import find_failed_judgements
+from hallulab.simulator.metrics.known_errors import Accuracy
 from hallulab.simulator.statistics.detection import (
     Booleans,
-    Replicates,
     Sample,
     compute_auroc,
     compute_average_precision,
     compute_flag_scores,
-    compute_replicates,
 )
-from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_percentile_interval
-from hallulab.simulator.statistics.prevalence import Accuracy
+from hallulab.simulator.statistics.intervals import Rounded
 
 if TYPE_CHECKING:
     import pandas
 
 ALL = "all"
 """The part that is the whole data set, beside the parts by a field of `meta`."""
-_UNTOLD = "not told"
+_MISSING = "not told"
 """The part of replies whose `meta` lacks the field."""
 
 
@@ -98,7 +102,7 @@ def build_part_rows(
     namers: list[tuple[str, Callable[[LabelledReply], str]]] = [
         ("task", lambda reply: reply.task),
         ("length", _build_length_namer(replies)),
-        *((f"meta.{field}", _build_field_namer(field)) for field in fields),
+        *((f"meta.{field}", partial(_get_field, field)) for field in fields),
     ]
     for by, name_of in namers:
         names = [name_of(reply) for reply in replies]
@@ -112,12 +116,9 @@ def build_part_rows(
     return [row for row in found if row.n]
 
 
-def _build_field_namer(field: str) -> Callable[[LabelledReply], str]:
-    def name(reply: LabelledReply) -> str:
-        value = reply.meta.get(field)
-        return _UNTOLD if value is None else f"{value}"
-
-    return name
+def _get_field(field: str, reply: LabelledReply) -> str:
+    value = reply.meta.get(field)
+    return _MISSING if value is None else f"{value}"
 
 
 def _build_length_namer(replies: Sequence[LabelledReply]) -> Callable[[LabelledReply], str]:
@@ -140,15 +141,11 @@ def _group_by_error_type(
 ) -> Iterable[tuple[str, Booleans]]:
     """Yield each kind with the mask of its items and all clean ones."""
     kinds = sorted({span.label for reply in replies for span in reply.spans or ()})
-    owners = np.unique(items.owners)
+    unlabelled = np.zeros(1, dtype=bool)
     for kind in kinds:
-        here = np.concatenate([_mark_kind(replies[place], level, kind) for place in owners])
+        found = (get_gold_labels(replies[place], level, kind) for place in np.unique(items.owners))
+        here = np.concatenate([unlabelled if one is None else one for one in found])
         yield kind, here | ~items.gold
-
-
-def _mark_kind(reply: LabelledReply, level: Level, kind: str) -> Booleans:
-    found = get_gold_labels(reply, level, kind)
-    return np.zeros(1, dtype=bool) if found is None else found
 
 
 def _build_row(evaluation: Evaluation, level: Level, by: str, name: str, items: Items) -> PartRow:
@@ -165,35 +162,25 @@ def _build_row(evaluation: Evaluation, level: Level, by: str, name: str, items: 
     )
 
 
-Metric = Literal["auroc", "auprc", "f1"]
-_COMPARED: tuple[Metric, ...] = ("auroc", "auprc", "f1")
-
-
 class BenchData(Frozen):
     """The data behind the numbers."""
 
     dataset: str
     """Registered data set, or path of a file."""
     replies: int
-    """Number of its labelled replies."""
     left_out: dict[str, int] = Field(default_factory=dict)
     """Lines that no number counts, by reason."""
     notes: tuple[str, ...] = ()
-    """Sentences about how the file was read."""
     split: str
     """How it was cut into training and test parts."""
     folds: int | None = None
-    """Number of folds; None: none."""
     trained_on: int = 0
     """Number of replies in the training part; for folds, the mean."""
     tested_on: int
-    """Number of replies measured on."""
     groups_in_both: int = 0
     """Number of groups both learnt from and measured on."""
     raters: RaterAgreement | None = None
-    """Agreement of the people behind the labels."""
     seed: int = 0
-    """Seed of every random choice."""
     not_trained: dict[str, str] = Field(default_factory=dict)
     """Detectors that learn and were not trained here, with the reason."""
 
@@ -201,18 +188,6 @@ class BenchData(Frozen):
     def part(self) -> str:
         """The share of the replies that is measured on, such as `200 of 400 replies`; empty: all of them."""
         return "" if self.tested_on >= self.replies else f"{self.tested_on:,} of {self.replies:,} replies"
-
-
-class DetectorDifference(Frozen):
-    """Two detectors on the items that both scored."""
-
-    level: Level
-    metric: Metric
-    a: str
-    b: str
-    n: int
-    difference: Rounded | None
-    ci95: Interval
 
 
 class BenchReport(Frozen):
@@ -225,7 +200,6 @@ class BenchReport(Frozen):
     chats: ChatReport | None
     chatbots: ChatbotRows | None
     warnings: tuple[str, ...] = ()
-    """What of the judgements failed, where it is much."""
     failed: str | None = None
     """Why `hallulab bench` exits with 1: a detector failed on every reply; None: it does not."""
     planted: tuple[PlantedRow, ...] | None = None
@@ -277,7 +251,6 @@ class Results:
 
     report: BenchReport
     samples: Mapping[tuple[str, Level], Sample]
-    """Data of the curves, by detector and level."""
 
 
 def measure(
@@ -298,7 +271,7 @@ def measure(
     differences: list[DetectorDifference] = []
     samples: dict[tuple[str, Level], Sample] = {}
     for level in LEVELS:
-        resamples = _Resamples(len(groups))
+        resamples = Resamples(len(groups))
         floors = (flag_all(replies), predict_majority(replies, level))
         measured = {one.detector: collect_items(one, level, groups) for one in (*floors, *evaluations)}
         if not any(items.n for items in measured.values()):
@@ -306,7 +279,7 @@ def measure(
         for one in (*floors, *evaluations):
             items = measured[one.detector]
             row = build_level_row(
-                one, data.dataset, level, items, resamples(one.detector, items), len(groups)
+                one, data.dataset, level, items, resamples.draw(one.detector, items), len(groups)
             )
             if one in floors:  # another threshold would only make another floor of it
                 row = row.model_copy(update={"thresholds": Thresholds(default=row.thresholds.default)})
@@ -315,7 +288,7 @@ def measure(
             parts += build_part_rows(one, level, measured[one.detector], fields)
             samples[one.detector, level] = measured[one.detector].sample
         compared = {one.detector: measured[one.detector] for one in evaluations}
-        differences += _compute_differences(level, compared, resamples)
+        differences += compute_differences(level, compared, resamples)
     for one in (flag_all(replies), predict_majority(replies, "word"), *evaluations):
         spans = build_span_row(one, data.dataset, groups)
         rows += [spans] if spans is not None else []
@@ -337,52 +310,3 @@ def measure(
         sweep=sweep,
     )
     return Results(report, samples)
-
-
-class _Resamples:
-    """Bootstraps of a level's samples, each computed once."""
-
-    def __init__(self, groups: int) -> None:
-        self._groups = groups
-        self._made: dict[tuple[str, bytes], Replicates] = {}
-
-    def __call__(self, detector: str, items: Items) -> Replicates:
-        key = (detector, items.places.tobytes())
-        if key not in self._made:
-            self._made[key] = compute_replicates(items.sample, self._groups)
-        return self._made[key]
-
-
-def _compute_differences(
-    level: Level, measured: Mapping[str, Items], resamples: _Resamples
-) -> list[DetectorDifference]:
-    """Compute first minus second for every two detectors, paired over groups, on items that both scored."""
-    found = []
-    for a, b in combinations(measured, 2):
-        shared = measured[a].scored & measured[b].scored
-        one, two = measured[a].only(shared), measured[b].only(shared)
-        first, second = _compute_metrics(one.sample), _compute_metrics(two.sample)
-        for metric in _COMPARED:
-            x, y = first[metric], second[metric]
-            found.append(
-                DetectorDifference(
-                    level=level,
-                    metric=metric,
-                    a=a,
-                    b=b,
-                    n=len(one.sample.labels),
-                    difference=None if x is None or y is None else x - y,
-                    ci95=None
-                    if x is None or y is None
-                    else compute_percentile_interval(resamples(a, one)[metric] - resamples(b, two)[metric]),
-                )
-            )
-    return found
-
-
-def _compute_metrics(sample: Sample) -> dict[Metric, float | None]:
-    return {
-        "auroc": compute_auroc(sample),
-        "auprc": compute_average_precision(sample),
-        "f1": compute_flag_scores(sample)["f1"],
-    }

@@ -1,6 +1,5 @@
-"""Rows of numbers from judgements of labelled replies, and the agreement of flagged and gold spans.
+"""Rows of numbers from judgements of labelled replies.
 
-Compute rows of numbers from judgements of labelled replies.
 Items that were not scored count in coverage only. A number that is not defined (one class only, nothing
 flagged) is None.
 
@@ -14,10 +13,19 @@ Four rules for the agreement of flagged with gold spans. Each is exactly 1 where
 
 A flagged span without a place in the reply (a quotation that is not there) has no characters. So it costs
 nothing by rules 1 to 3, and is a wrong span by rule 4. Such spans are counted.
+
+Decisions are made at thresholds chosen in three ways; compare values of F1 under the same one only.
+- `default`: the detector's own flags, at the threshold that it came with or learnt.
+- `tuned`: the groups are cut into two halves. Each half's threshold has the highest F1 on the other half. No
+  extra replies are needed, and every item counts once. None where a half has no positives to tune on.
+- `oracle`: the single threshold on these scores with the highest F1 on the very items it is measured on. This
+  is no result. The detector's own flags may do better where they are no single threshold on these scores.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -27,13 +35,13 @@ import numpy as np
 from hallulab.detectors.base.protocol import ThresholdProtocol
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen, Judgement
-from hallulab.simulator.bench.evaluate import Evaluation, Missing, count_reasons
-from hallulab.simulator.bench.levels import Ends, Items, Level, list_located_ends, mark_characters
-from hallulab.simulator.bench.thresholds import Thresholds, decide_by_protocols
+from hallulab.simulator.bench.evaluate import Costs, Evaluation, compute_costs
+from hallulab.simulator.bench.levels import Items, Level, list_located_ends, mark_characters
 from hallulab.simulator.metrics.hallucinations import compute_mean
-from hallulab.simulator.metrics.spending import sum_calls
 from hallulab.simulator.statistics.detection import (
+    Booleans,
     Replicates,
+    Sample,
     compute_auroc,
     compute_average_precision,
     compute_brier,
@@ -41,6 +49,7 @@ from hallulab.simulator.statistics.detection import (
     compute_f1_replicates,
     compute_flag_scores,
     compute_precision_recall_f1,
+    find_best_threshold,
     sort_into_bins,
 )
 from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_percentile_interval
@@ -81,12 +90,14 @@ def count_spans(reply: LabelledReply, judgement: Judgement) -> SpanCounts | None
     flagged = [(start, min(end, length)) for start, end in list_located_ends(judgement) if start < length]
     unlocated = len(judgement.spans) - len(flagged)
     gold = [(span.start, span.end) for span in reply.spans]
-    characters = _count_characters(length, flagged, gold)
+    found, wanted = mark_characters(length, flagged), mark_characters(length, gold)
+    characters = HitCounts(int((found & wanted).sum()), int(found.sum()), int(wanted.sum()))
+    overlap = sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in flagged for b in gold)
     union = characters.flagged + characters.gold - characters.hits
     once, gold_once = set(flagged), set(gold)
     return SpanCounts(
         characters=characters,
-        pairwise=_count_pairwise(flagged, gold),
+        pairwise=HitCounts(overlap, sum(b - a for a, b in flagged), sum(b - a for a, b in gold)),
         iou=characters.hits / union if union else None,
         exact=HitCounts(len(once & gold_once), len(once) + unlocated, len(gold_once)),
         unlocated=unlocated,
@@ -101,16 +112,6 @@ def compute_span_numbers(counted: Sequence[SpanCounts]) -> dict[str, float | Non
         "iou": compute_mean([item.iou for item in counted if item.iou is not None]),
         **_compute_numbers("exact_", [item.exact for item in counted]),
     }
-
-
-def _count_characters(length: int, flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
-    found, wanted = mark_characters(length, flagged), mark_characters(length, gold)
-    return HitCounts(int((found & wanted).sum()), int(found.sum()), int(wanted.sum()))
-
-
-def _count_pairwise(flagged: Sequence[Ends], gold: Sequence[Ends]) -> HitCounts:
-    overlap = sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in flagged for b in gold)
-    return HitCounts(overlap, sum(end - start for start, end in flagged), sum(b - a for a, b in gold))
 
 
 def _compute_numbers(prefix: str, counts: Sequence[HitCounts]) -> dict[str, float | None]:
@@ -128,30 +129,60 @@ def _compute_numbers(prefix: str, counts: Sequence[HitCounts]) -> dict[str, floa
     return {f"{prefix}{name}": value for name, value in found.items()}
 
 
-class Costs(Frozen):
-    """Costs and failures of judging, the same at each level; docs/bench.md explains the fields."""
+_SEED = 17
 
-    abstained: int
-    failed: int
-    parse_failures: int
-    reasons: tuple[Missing, ...]
-    truncated: int
-    truncated_scored: int
-    truncated_abstained: int
-    calls: int
-    replayed_calls: int
-    tokens: int | None
-    """Tokens read and written; None: the server did not tell those of an answered call."""
-    calls_per_reply: Rounded | None
-    tokens_per_reply: Rounded | None
-    computed_tokens_per_reply: Rounded | None
-    seconds: Rounded
-    train_s: Rounded | None
-    cold_s: Rounded | None
-    p50_ms: Rounded | None
-    p95_ms: Rounded | None
-    batched: bool
-    told_origin: bool
+
+class Decided(Frozen):
+    """Decisions under one protocol; all None where it has no threshold."""
+
+    threshold: Rounded | tuple[Rounded, Rounded] | None = None
+    precision: Rounded | None = None
+    recall: Rounded | None = None
+    f1: Rounded | None = None
+    balanced_accuracy: Rounded | None = None
+
+
+class Thresholds(Frozen):
+    """Decisions under each protocol."""
+
+    default: Decided
+    tuned: Decided = Decided()
+    oracle: Decided = Decided()
+
+
+def decide_by_protocols(sample: Sample, clusters: int, threshold: float | None) -> Thresholds:
+    """Decide under every protocol.
+
+    Args:
+        clusters: number of groups; `sample.clusters` are their numbers.
+        threshold: the detector's own at this level, if any.
+    """
+    halves = draw_dev_half(clusters)[sample.clusters] if len(sample.clusters) else np.zeros(0, dtype=bool)
+    fitted = [find_best_threshold(sample.only(half)) for half in (halves, ~halves)]
+    tuned = dataclasses.replace(
+        sample,
+        flags=np.where(halves, sample.flagged_from(fitted[1]).flags, sample.flagged_from(fitted[0]).flags),
+    )
+    oracle = find_best_threshold(sample)
+    one, other = fitted
+    return Thresholds(
+        default=_decide_at(sample, threshold),
+        tuned=Decided() if one is None or other is None else _decide_at(tuned, (one, other)),
+        oracle=_decide_at(sample.flagged_from(oracle), oracle),
+    )
+
+
+def draw_dev_half(clusters: int) -> Booleans:
+    """Draw a seeded half of the groups, as a mask over their numbers."""
+    chosen = random.Random(_SEED).sample(range(clusters), clusters // 2)  # noqa: S311 - a seeded choice
+    mask = np.zeros(clusters, dtype=bool)
+    mask[chosen] = True
+    return mask
+
+
+def _decide_at(sample: Sample, threshold: float | tuple[float, float] | None) -> Decided:
+    found = compute_flag_scores(sample)
+    return Decided(threshold=threshold, **{name: found[name] for name in found if name != "accuracy"})
 
 
 class ItemCounts(Frozen):
@@ -295,59 +326,3 @@ def build_span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, in
         threshold_protocol=evaluation.threshold_protocol,
         **dict(compute_costs(evaluation)),
     )
-
-
-def compute_costs(evaluation: Evaluation) -> Costs:
-    """Compute the costs and failures of judging."""
-    judgements = evaluation.judgements
-    number = len(judgements)
-    calls = [call for judgement in judgements for call in judgement.calls]
-    tokens = sum_calls(calls).all_tokens
-    times = _collect_times(evaluation)
-    p50, p95 = np.quantile(times, [0.5, 0.95]) * 1000 if times else (None, None)
-    return Costs(
-        abstained=sum(judgement.outcome == "abstained" for judgement in judgements),
-        failed=sum(judgement.outcome == "failed" for judgement in judgements),
-        parse_failures=sum(map(_is_unparseable, judgements)),
-        reasons=count_reasons(judgements),
-        truncated=sum(judgement.truncated for judgement in judgements),
-        truncated_scored=sum(one.truncated and one.outcome == "scored" for one in judgements),
-        truncated_abstained=sum(one.truncated and one.outcome == "abstained" for one in judgements),
-        calls=len(calls),
-        replayed_calls=sum(call.replayed for call in calls),
-        tokens=tokens,
-        calls_per_reply=len(calls) / number if number else None,
-        tokens_per_reply=tokens / number if number and tokens is not None else None,
-        computed_tokens_per_reply=_compute_mean_tokens(judgements),
-        seconds=round(evaluation.seconds, 3),
-        train_s=evaluation.train_s,
-        cold_s=evaluation.cold_s,
-        p50_ms=None if p50 is None else float(p50),
-        p95_ms=None if p95 is None else float(p95),
-        batched=evaluation.batched,
-        told_origin=evaluation.told_origin,
-    )
-
-
-def _compute_mean_tokens(judgements: Sequence[Judgement]) -> float | None:
-    """Return the mean of tokens that the server computed for a reply; None if a call lacks them."""
-    counts = [call.computed_tokens for one in judgements for call in one.calls if call.error is None]
-    told = [count for count in counts if count is not None]
-    return sum(told) / len(judgements) if judgements and len(told) == len(counts) else None
-
-
-def _collect_times(evaluation: Evaluation) -> list[float]:
-    """Return the seconds of scored judgements, without those with a replayed answer, which takes no time."""
-    return [
-        seconds
-        for seconds, judgement in zip(evaluation.latencies_s, evaluation.judgements, strict=False)
-        if seconds is not None
-        and judgement.outcome == "scored"
-        and not any(call.replayed for call in judgement.calls)
-    ]
-
-
-def _is_unparseable(judgement: Judgement) -> bool:
-    """Return whether the judgement failed although every request was answered: in another form than asked."""
-    calls = judgement.calls
-    return judgement.outcome == "failed" and bool(calls) and all(call.error is None for call in calls)

@@ -1,4 +1,4 @@
-"""Whether detectors differ: Friedman's test for three or more of them, Wilcoxon's signed-rank test for two.
+"""Differences between detectors: paired intervals, Friedman's test for three or more, Wilcoxon's for two.
 
 Friedman's test over sources: a source (group) is a block. In each block, detectors are ranked by their mean
 squared error (score − label)², the source's Brier score, over the replies that all of them scored. Detectors
@@ -10,14 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.levels import Items
-from hallulab.simulator.statistics.detection import compute_brier
-from hallulab.simulator.statistics.intervals import Floats, Integers, Rounded
+from hallulab.simulator.bench.levels import (
+    Items,
+    Level,
+)
+from hallulab.simulator.statistics.detection import (
+    Replicates,
+    Sample,
+    compute_auroc,
+    compute_average_precision,
+    compute_brier,
+    compute_flag_scores,
+    compute_replicates,
+)
+from hallulab.simulator.statistics.intervals import (
+    Floats,
+    Integers,
+    Interval,
+    Rounded,
+    compute_percentile_interval,
+)
 
 FEWEST = 3
 """Detectors, and sources or conversations, below which there is no test."""
@@ -56,11 +74,11 @@ def run_friedman_test(measured: Mapping[str, Items]) -> SourceTest | None:
     sources = errors.shape[1]
     if sources < FEWEST:
         return None
-    found = rank_test(dict(zip(compared, errors, strict=True)))
+    found = run_rank_test(dict(zip(compared, errors, strict=True)))
     return SourceTest(n=len(shared), groups=sources, **dict(found))
 
 
-def rank_test(losses: Mapping[str, Floats]) -> RankTest:
+def run_rank_test(losses: Mapping[str, Floats]) -> RankTest:
     """Run Friedman's test.
 
     Args:
@@ -118,3 +136,72 @@ def _compute_signed_rank_p(ranks: Integers, positive: int) -> float:
         chances = np.pad(halves, (0, rank))
         chances[rank:] += halves
     return min(1.0, 2 * float(min(chances[: positive + 1].sum(), chances[positive:].sum())))
+
+
+Metric = Literal["auroc", "auprc", "f1"]
+_COMPARED: tuple[Metric, ...] = ("auroc", "auprc", "f1")
+
+
+class DetectorDifference(Frozen):
+    """Two detectors on the items that both scored."""
+
+    level: Level
+    metric: Metric
+    a: str
+    b: str
+    n: int
+    difference: Rounded | None
+    ci95: Interval
+
+
+class Resamples:
+    """Bootstraps of a level's samples, each computed once."""
+
+    def __init__(self, groups: int) -> None:
+        self._groups = groups
+        self._made: dict[tuple[str, bytes], Replicates] = {}
+
+    def draw(self, detector: str, items: Items) -> Replicates:
+        """Return the bootstrap of a detector's items."""
+        key = (detector, items.places.tobytes())
+        if key not in self._made:
+            self._made[key] = compute_replicates(items.sample, self._groups)
+        return self._made[key]
+
+
+def compute_differences(
+    level: Level, measured: Mapping[str, Items], resamples: Resamples
+) -> list[DetectorDifference]:
+    """Compute first minus second for every two detectors, paired over groups, on items that both scored."""
+    found = []
+    for a, b in combinations(measured, 2):
+        shared = measured[a].scored & measured[b].scored
+        one, two = measured[a].only(shared), measured[b].only(shared)
+        first, second = _compute_metrics(one.sample), _compute_metrics(two.sample)
+        for metric in _COMPARED:
+            x, y = first[metric], second[metric]
+            difference, ci95 = None, None
+            if x is not None and y is not None:
+                difference = x - y
+                drawn = resamples.draw(a, one)[metric] - resamples.draw(b, two)[metric]
+                ci95 = compute_percentile_interval(drawn)
+            found.append(
+                DetectorDifference(
+                    level=level,
+                    metric=metric,
+                    a=a,
+                    b=b,
+                    n=len(one.sample.labels),
+                    difference=difference,
+                    ci95=ci95,
+                )
+            )
+    return found
+
+
+def _compute_metrics(sample: Sample) -> dict[Metric, float | None]:
+    return {
+        "auroc": compute_auroc(sample),
+        "auprc": compute_average_precision(sample),
+        "f1": compute_flag_scores(sample)["f1"],
+    }

@@ -15,7 +15,7 @@ from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate, join_folds
-from hallulab.simulator.engine.replies import Jury
+from hallulab.simulator.engine.replies import ReplyJudge
 
 SPLIT = "split"
 """Key of `meta` for the part of the data that a reply is in."""
@@ -29,7 +29,6 @@ class Split:
 
     train: tuple[LabelledReply, ...]
     test: tuple[LabelledReply, ...]
-    """Replies to measure on."""
     how: str
     """Source of the cut, for people."""
 
@@ -137,13 +136,17 @@ class CrossValidation:
     ) -> None:
         self._tested, self._concurrency = tested, concurrency
         self._quiet = quiet
-        places = [_find_places(split, tested) for split in splits]
-        self._parts = [(split, found) for split, found in zip(splits, places, strict=True) if found]
+        self._parts: list[tuple[Split, list[int]]] = []
+        for split in splits:
+            groups = split.tested_groups
+            places = [place for place, reply in enumerate(tested) if reply.group in groups]
+            if places:
+                self._parts.append((split, places))
         self.not_trained: dict[str, str] = {}
         """Detectors that use the model they come with, and why this data could not train them."""
 
     async def evaluate(
-        self, detectors: Sequence[Detector], seed: int, juries: Sequence[Jury] | None = None
+        self, detectors: Sequence[Detector], seed: int, juries: Sequence[ReplyJudge] | None = None
     ) -> list[Evaluation]:
         """Evaluate the detectors, and return the results in their order.
 
@@ -173,12 +176,12 @@ class CrossValidation:
         return [found[detector.name] for detector in detectors]
 
     async def _evaluate_once(
-        self, detector: Detector, judged: Callable[[int], object], jury: Jury | None
+        self, detector: Detector, judged: Callable[[int], object], jury: ReplyJudge | None
     ) -> Evaluation:
         return await evaluate(detector, self._tested, self._concurrency, judged, jury=jury)
 
     async def _evaluate_learner(
-        self, detector: TrainableDetector, seed: int, judged: Callable[[int], object], jury: Jury | None
+        self, detector: TrainableDetector, seed: int, judged: Callable[[int], object], jury: ReplyJudge | None
     ) -> Evaluation:
         evaluations: list[Evaluation] = []
         if not any(split.train for split, _ in self._parts):
@@ -210,9 +213,3 @@ class CrossValidation:
             reason = shorten_line(f"{type(error).__name__}: {error}").rstrip(".")
             raise UsageError(f"detector {detector.name}: its `fit` raised {reason}.") from error
         return time.perf_counter() - started
-
-
-def _find_places(split: Split, tested: Sequence[LabelledReply]) -> list[int]:
-    """Return the positions of the tested replies that the split measures on."""
-    groups = split.tested_groups
-    return [place for place, reply in enumerate(tested) if reply.group in groups]

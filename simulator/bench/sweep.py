@@ -17,12 +17,11 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.evaluate import Evaluation
+from hallulab.simulator.bench.evaluate import Evaluation, compute_costs
 from hallulab.simulator.bench.levels import collect_items, group_numbers
-from hallulab.simulator.bench.rows import compute_costs
 from hallulab.simulator.metrics.hallucinations import compute_mean
 from hallulab.simulator.metrics.spending import find_pareto_front
-from hallulab.simulator.records.config import NAME, Component
+from hallulab.simulator.records.experiment import NAME, Component
 from hallulab.simulator.statistics.detection import compute_auroc, compute_flag_scores
 from hallulab.simulator.statistics.intervals import Rounded
 

@@ -1,4 +1,4 @@
-"""The columns of a benchmark's tables. docs/metrics.md is made from them."""
+"""The columns of a benchmark's tables; docs/metrics.md is generated from them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from hallulab.simulator.show.columns import Column, Format, build_decimal_format, is_lacking
+from hallulab.simulator.show.columns import PERCENT, Column, Format, build_decimal_format, is_lacking
 
 _THREE = build_decimal_format(3)
-_PERCENT = build_decimal_format(0, 100)
 
 
 def format_option(value: Any) -> str:
@@ -19,17 +18,13 @@ def format_option(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _format_config(config: dict[str, Any]) -> str:
-    return "/".join(map(format_option, config.values()))
-
-
 def _build_front_format(words: dict[str, str], between: str) -> Format:
     return lambda fronts: between.join(words[front] for front in fronts)
 
 
 _DETECTOR = Column("Detector", "detector", "name of the detector or floor", kind="name", short="Detector")
 _LEVEL = Column("Level", "level", "what is judged", kind="text")
-_COVERAGE = Column("Coverage %", "coverage", "share of the items that were scored", _PERCENT, short="Cov\n%",
+_COVERAGE = Column("Coverage %", "coverage", "share of the items that were scored", PERCENT, short="Cov\n%",
                    warns=is_lacking)  # fmt: skip
 _PRECISION = Column("Precision", "precision", "share of the flagged items that are hallucinated", _THREE,
                     short="P")  # fmt: skip
@@ -88,8 +83,8 @@ COSTS = (
     Column("Cut to fit", "truncated", "replies with a cut in reply or evidence",
            short="Cut"),
     Column("Calls / reply", "calls_per_reply", "model calls", build_decimal_format(1), short="Calls\n/reply"),
-    Column("Tokens / reply", "tokens_per_reply", "tokens read and written; a dash where the server did not "
-           "tell", build_decimal_format(0), short="Tokens\n/reply"),
+    Column("Tokens / reply", "tokens_per_reply", "tokens read and written; a dash if the server reports none",
+           build_decimal_format(0), short="Tokens\n/reply"),
     Column("Training s", "train_s", "seconds of training here", build_decimal_format(1)),
     Column("First reply s", "cold_s", "seconds of the first reply, judged alone", build_decimal_format(2),
            short="Cold\ns"),
@@ -145,7 +140,7 @@ CHATBOTS = (
     Column("Labels' HPT-1", "labels_hpt_1", "hallucinations per turn by the labels", _THREE,
            short="Labels'\nHPT-1"),
     Column("HPT-1", "hpt_1", "hallucinations per scored turn by the detector", _THREE, short="HPT-1"),
-    Column("Error %", "error", "difference of the second from the first, as a share of the first", _PERCENT,
+    Column("Error %", "error", "difference of the second from the first, as a share of the first", PERCENT,
            short="Error\n%"),
 )  # fmt: skip
 
@@ -192,10 +187,12 @@ PARTS = (
 def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
     """Return the columns for `sweep`. The terminal has one for all varied options, the page one for each."""
     return (
-        Column("Configuration", "name", "name of the configuration", kind="name", short="ID"),
-        Column("", "config", "the options that vary", _format_config, kind="long", short="Config"),
+        Column("Configuration", "name", "name of the configuration", kind="name"),
+        Column("", "name", "its number", lambda name: name.rsplit("-", 1)[-1], kind="name", short="ID"),
+        Column("", "config", "the options that vary",
+               lambda config: "/".join(map(format_option, config.values())), kind="long", short="Config"),
         *(Column(name, f"config.{name}", "an option", format_option, kind="text") for name in options),
-        Column("Coverage %", "coverage", "share of the replies that were scored", _PERCENT),
+        Column("Coverage %", "coverage", "share of the replies that were scored", PERCENT),
         Column("F1", "f1", "of the flags", _THREE, beside="f1_sd", short="F1 ± sd"),
         Column("CV %", "f1_cv", "coefficient of variation of F1 over the repeats", build_decimal_format(2,
                100),
@@ -206,8 +203,9 @@ def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:
         Column("Accuracy", "accuracy", "share of the replies that are decided rightly", _THREE,
                beside="accuracy_sd", short="Acc", brief=True),
         Column("AUROC", "auroc", _AUROC.hint, _THREE, beside="auroc_sd"),
-        Column("Tokens / reply", "tokens_per_reply", "tokens read and written; a dash where the server did "
-               "not tell", build_decimal_format(0), beside="tokens_per_reply_sd", short="Tokens\n/reply",
+        Column("Tokens / reply", "tokens_per_reply",
+               "tokens read and written; a dash if the server reports none", build_decimal_format(0),
+               beside="tokens_per_reply_sd", short="Tokens\n/reply",
                brief=True),
         Column("p50 ms", "p50_ms", "median time of a reply: its requests, added up", build_decimal_format(1),
                beside="p50_ms_sd", short="p50\nms", brief=True),

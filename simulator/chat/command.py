@@ -8,7 +8,7 @@ from pathlib import Path
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.options.commands import ChatOptions
 from hallulab.simulator.options.groups import Chosen, ModelOptions
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from hallulab.agents.models.watching import CallProgress
-from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.experiment import Component
 
 _WRITING = "Writing"
 

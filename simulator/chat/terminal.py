@@ -17,12 +17,12 @@ from hallulab.scenarios.text.wording import format_count, render_one_line
 from hallulab.scenarios.transcript import Turn, Verdict
 from hallulab.simulator.chat.command import load_terminal_experiment
 from hallulab.simulator.chat.draft_lines import drawing_draft
-from hallulab.simulator.chat.live import LiveChat, ReplyFailed
-from hallulab.simulator.chat.stages import open_live_models
+from hallulab.simulator.chat.live import LiveChat, ReplyFailed, begin_chat, open_live_models, open_live_run
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import ChatOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import name_folder_by_time
 from hallulab.simulator.report.reader import cut_segments
 
 COMMAND = "hallulab chat"
@@ -57,13 +57,13 @@ async def chat_from_options(options: ChatOptions, show: Print) -> Path | None:
     RunFolder(folder).refuse_recording(settings.record)
     async with (
         open_live_models(experiment, settings) as models,
-        models.open_stage(experiment.scenario) as stage,
+        open_live_run(models, experiment.scenario) as run,
     ):
-        names = [one.name for one in stage.stage.participants.detectors]
-        with stage.begin(experiment.chatbots[0].name, names, folder, COMMAND) as chat:
+        names = [one.name for one in run.participants.detectors]
+        with begin_chat(run, experiment.chatbots[0].name, names, folder, COMMAND) as chat:
             judged = f"judged by {', '.join(names)}" if names else "not judged"
             show(
-                f"Talk to {chat.key.chatbot} about {stage.stage.request.scenario.title}, {judged}.\n"
+                f"Talk to {chat.key.chatbot} about {run.scenario.title}, {judged}.\n"
                 "Ctrl-C stops a reply. An empty line or /quit ends the conversation."
             )
             await _Terminal(chat, show, Console(stderr=True, quiet=options.quiet)).talk()

@@ -19,7 +19,7 @@ import typer
 from hallulab.scenarios.text.wording import clean_for_terminal
 
 if TYPE_CHECKING:
-    from hallulab.simulator.metrics.failures_counts import RunFailures
+    from hallulab.simulator.metrics.failures import RunFailures
 
 
 class OutputError(OSError):

@@ -18,7 +18,7 @@ from hallulab.simulator.options.commands import DerivedOptions, ExportOptions, I
 if TYPE_CHECKING:
     from hallulab.scenarios.chats.reading import Reading
     from hallulab.scenarios.labelled import LabelledData
-    from hallulab.simulator.annotate.draw import DrawnSheet
+    from hallulab.simulator.annotate.sheet import DrawnSheet
     from hallulab.simulator.records.importing import ImportCounts
     from hallulab.simulator.report.export import ExportCounts
     from hallulab.simulator.report.selection import SelectionCounts
@@ -38,7 +38,9 @@ def import_(options: ImportOptions, as_json: AsJson = False) -> None:
 
 def _convert_to_json(counts: ImportCounts, format: str, reading: Reading) -> dict[str, object]:
     numbers = {
-        key: value for key, value in dataclasses.asdict(counts).items() if key not in ("chatbots", "seeds")
+        key: value
+        for key, value in dataclasses.asdict(counts).items()
+        if key not in ("chatbots", "detectors", "seeds")
     }
     return {
         "format": format,
@@ -169,9 +171,8 @@ def annotate(
     ] = None,
 ) -> None:
     """Draw the turns of a run whose labels narrow its corrected numbers most, or add labels of a sheet."""
-    from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
-    from hallulab.simulator.annotate.sheet import add_sheet
-    from hallulab.simulator.metrics.failures_counts import find_failures
+    from hallulab.simulator.annotate.sheet import DrawOptions, add_sheet, draw_turns
+    from hallulab.simulator.metrics.failures import find_failures
     from hallulab.simulator.records.folder import RunFolder
 
     run = RunFolder(folder)
@@ -218,7 +219,7 @@ def make_planted(options: PlantOptions) -> None:
     """
     from hallulab.scenarios.text.wording import format_count
     from hallulab.simulator.bench.planted import FILE
-    from hallulab.simulator.stress.command import plant_from_options
+    from hallulab.simulator.planting.command import plant_from_options
 
     done = run_until_stopped(plant_from_options(options))
     file = Path(options.out) / FILE

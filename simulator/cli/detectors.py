@@ -16,11 +16,12 @@ def bench(options: BenchOptions) -> None:
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.bench.command import run_bench, write_results
-    from hallulab.simulator.bench.terminal import print_report
+    from hallulab.simulator.bench.document import build_document
+    from hallulab.simulator.show.terminal import print_document
 
     results = run_until_stopped(run_bench(options))
     try:
-        print_report(results.report)
+        print_document(build_document(results))
     finally:
         # The reader of the table may stop early (`| head`). The files are written nevertheless.
         write_results(options, results)
@@ -35,17 +36,18 @@ def calibrate(options: CalibrateOptions, as_json: AsJson = False) -> None:
     The fits are kept, and used wherever the same model is asked the same. What stands after `--` is passed
     on to the model server.
     """
-    from hallulab.simulator.stress.calibrate.policy import PolicyFit, calibrate_from_options
-    from hallulab.simulator.stress.calibrate.tables import print_calibration, print_policy
+    from hallulab.simulator.calibration.document import build_calibration_document, build_policy_document
+    from hallulab.simulator.calibration.policy import PolicyFit, calibrate_from_options
+    from hallulab.simulator.show.terminal import print_document
 
     report = run_until_stopped(calibrate_from_options(options))
     if as_json:
         print_json(report.model_dump_json(indent=2) + "\n")
     elif isinstance(report, PolicyFit):
-        print_policy(report)
+        print_document(build_policy_document(report))
         print_lines(f"\nwritten to {options.out}")
     else:
-        print_calibration(report)
+        print_document(build_calibration_document(report))
         print_lines(f"\nkept in {report.kept_in}")
 
 
@@ -55,14 +57,15 @@ def rag_trust(options: RagTrustOptions, as_json: AsJson = False) -> None:
 
     What stands after `--` is passed on to the model server.
     """
-    from hallulab.simulator.stress.rag_trust.command import stress_from_options
-    from hallulab.simulator.stress.rag_trust.tables import print_stress
+    from hallulab.simulator.rag_trust.command import run_from_options
+    from hallulab.simulator.rag_trust.document import build_document
+    from hallulab.simulator.show.terminal import print_document
 
-    folder, report = run_until_stopped(stress_from_options(options))
+    folder, report = run_until_stopped(run_from_options(options))
     if as_json:
         print_json(report.text())
     else:
-        print_stress(report)
+        print_document(build_document(report))
         print_lines(f"\nreport: {folder.page}")
     if report.failed is not None:
         raise OperationalError(report.failed)

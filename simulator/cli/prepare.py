@@ -153,26 +153,24 @@ def list_things(
     ] = None,
 ) -> None:
     """List scenarios, personas, chatbots, detectors or models."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from hallulab.simulator.show.columns import Column
+    from hallulab.simulator.show.document import Document, GroupedTable
+    from hallulab.simulator.show.terminal import print_document
 
     headings, rows = _list_rows(kind, scenario)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(headings[0], min_width=max(len(row[0]) for row in rows))
-    for heading in headings[1:]:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(render_one_line(cell)) for cell in row))
-    Console().print(table)
+    columns = [
+        Column(heading, heading, kind="text" if place else "name", short=heading)
+        for place, heading in enumerate(headings)
+    ]
+    found = [dict(zip(headings, row, strict=True)) for row in rows]
+    print_document(Document("list", kind.capitalize(), lead=[GroupedTable(columns, [found])]))
 
 
 def _list_rows(kind: Kind, scenario: str | None) -> tuple[list[str], list[list[str]]]:
     """Return headings and rows of a list. Each kind imports its own, so that data need no model library."""
     if kind in ("scenarios", "personas"):
         from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
-        from hallulab.simulator.records.config import DEFAULT_SCENARIO
+        from hallulab.simulator.records.experiment import DEFAULT_SCENARIO
 
         if kind == "personas":
             personas = load_scenario(scenario or DEFAULT_SCENARIO).personas

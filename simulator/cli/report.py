@@ -48,16 +48,16 @@ def report(
     ] = False,
 ) -> None:
     """Recompute the tables and the page of a run folder from its journals."""
+    from hallulab.simulator.metrics.known_errors import read_accuracies
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.write import CorrectionData
-    from hallulab.simulator.statistics.prevalence import read_accuracies
 
     run = RunFolder(folder)
     run.require()
     if guards:
-        if as_json or planted is not None or annotations is not None:
-            raise UsageError("--guards prints lines of text only. Leave out the other options.")
-        _print_guards(run)
+        if planted is not None or annotations is not None:
+            raise UsageError("--guards corrects no numbers. Leave out --planted and --annotations.")
+        _print_guards(run, as_json)
         return
     accuracies = None if planted is None else read_accuracies(planted)
     show_report(run, as_json, measured=CorrectionData(accuracies, annotations))
@@ -75,9 +75,10 @@ def show_report(
         UsageError: there is nothing to report on.
         OperationalError: no conversation was held, or a detector failed on every reply that it judged.
     """
-    from hallulab.simulator.metrics.failures_counts import RunFailures, require_success
-    from hallulab.simulator.report.terminal import print_report
+    from hallulab.simulator.metrics.failures import RunFailures, require_success
+    from hallulab.simulator.report.document import build_summary
     from hallulab.simulator.report.write import CorrectionData, write_reports
+    from hallulab.simulator.show.terminal import print_document
 
     journals = None if folder.is_in_shards else folder.read_journals()
     if folder.is_empty or (journals is not None and not journals.heads):
@@ -88,32 +89,29 @@ def show_report(
         print_warnings(found)
         print_json(read_file(folder.report).decode())
     else:
-        print_report(made)
+        print_document(build_summary(made))
         print_lines(f"\nreport: {folder.page}")
     require_success(found)
 
 
-def _print_guards(run: RunFolder) -> None:
-    from hallulab.agents.models.redaction import remove_keys
+def _print_guards(run: RunFolder, as_json: bool) -> None:
     from hallulab.chatbots.guarded.marks import DONE
-    from hallulab.chatbots.guarded.record import record_of
     from hallulab.scenarios.text.wording import choose_noun, render_one_line
+    from hallulab.simulator.records.guard_log import iterate_guard_lines
 
-    records = [
-        (conversation, turn.index, record)
-        for conversation in run.read_journals().conversations
-        for turn in conversation.turns
-        if (record := record_of(turn)) is not None
-    ]
-    if not records:
+    lines = list(iterate_guard_lines(run.read_conversations()))
+    if not lines:
         raise UsageError(
             f"{run.path}: no reply was guarded. Run a chatbot of the kind `guarded` (docs/safeguards.md)."
         )
-    escalated = [each for each in records if each[2].escalated]
-    for conversation, turn, record in escalated:
-        where = f"{conversation.chatbot}, conversation {conversation.id}, turn {turn}"
-        print_lines(render_one_line(remove_keys(f"{where}: {DONE[record.action]}: {record.reason}")))
-    guarded = f"{len(records)} guarded {choose_noun(len(records), 'reply', 'replies')}"
+    if as_json:
+        print_json("".join(f"{line.model_dump_json()}\n" for line in lines))
+        return
+    escalated = [line for line in lines if line.escalated]
+    for line in escalated:
+        where = f"{line.chatbot}, conversation {line.conversation}, turn {line.turn}"
+        print_lines(render_one_line(f"{where}: {DONE[line.action]}: {line.reason}"))
+    guarded = f"{len(lines)} guarded {choose_noun(len(lines), 'reply', 'replies')}"
     print_lines(f"{guarded}, {len(escalated)} escalated")
 
 
@@ -146,14 +144,15 @@ def compare(
     """
     from hallulab.scenarios.files.atomic import write_together
     from hallulab.scenarios.files.data_files import is_folder
-    from hallulab.simulator.compare.markdown import render_markdown
-    from hallulab.simulator.compare.page import render_page
+    from hallulab.simulator.compare.document import build_document
     from hallulab.simulator.compare.runs import compare_runs
     from hallulab.simulator.compare.summary import read_summary
-    from hallulab.simulator.compare.terminal import print_comparison
     from hallulab.simulator.compare.texts import add_texts
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
+    from hallulab.simulator.show.html import render_page
+    from hallulab.simulator.show.markdown import render_markdown
+    from hallulab.simulator.show.terminal import print_document
 
     if save is not None:
         if len(runs) > 1 or (json, markdown, html) != (None, None, None):
@@ -168,15 +167,16 @@ def compare(
     ]
     check_outputs({"--json": json, "--markdown": markdown, "--html": html}, inputs=read)
     compared = add_texts(compare_runs([read_summary(path) for path in runs]), folders)
+    document = build_document(compared)
     made: list[tuple[Path | None, Callable[[], str]]] = [
         (json, compared.text),
-        (markdown, partial(render_markdown, compared)),
-        (html, partial(render_page, compared)),
+        (markdown, partial(render_markdown, document)),
+        (html, partial(render_page, document)),
     ]
     texts = {path: render() for path, render in made if path is not None}
     if texts:
         write_together(texts)
-    print_comparison(compared)
+    print_document(document)
     if texts:
         print_lines(f"\nwritten: {', '.join(map(str, texts))}")
     if compared.not_comparable:
@@ -188,7 +188,7 @@ def compare(
 def _save_baseline(run: RunFolder, file: Path) -> None:
     from hallulab.scenarios.files.atomic import write_atomically
     from hallulab.simulator.compare.summary import summarize_run
-    from hallulab.simulator.metrics.failures_counts import require_success
+    from hallulab.simulator.metrics.failures import require_success
     from hallulab.simulator.records.outputs import check_outputs
 
     printed = str(file) == "-"
@@ -209,12 +209,12 @@ def gate(options: GateOptions) -> None:
     Exit code 0: it may pass. 1: a chatbot is worse beyond the noise, has a new severe hallucination, or
     misses a limit. 3: it cannot be compared.
     """
-    from hallulab.simulator.gate.command import gate_from_options
-    from hallulab.simulator.gate.terminal import print_gate
-    from hallulab.simulator.report.terminal import build_console
+    from hallulab.simulator.compare.gate_command import gate_from_options
+    from hallulab.simulator.compare.gate_document import build_document
+    from hallulab.simulator.show.terminal import print_document
 
     result = gate_from_options(options)
-    print_gate(result, build_console())
+    print_document(build_document(result))
     raise typer.Exit(result.exit_code)
 
 
@@ -299,20 +299,22 @@ def realism(
     """Hold the messages of a run's simulated users against people's, with a noise floor."""
     from hallulab.agents.retrieval.embeddings import SentenceEmbedder
     from hallulab.scenarios.files.atomic import write_atomically
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import check_outputs
-    from hallulab.simulator.report.realism import measure_realism, print_realism, render_page
+    from hallulab.simulator.report.realism import build_document, measure_realism
+    from hallulab.simulator.show.html import render_page
+    from hallulab.simulator.show.terminal import print_document
 
     run = RunFolder(folder)
     check_outputs({"--out": out}, inputs=[reference, *run.files])
     found = measure_realism(run, reference, SentenceEmbedder(Experiment().embedding_model))
     if out is not None:
-        write_atomically(out, render_page(found))
+        write_atomically(out, render_page(build_document(found)))
     if as_json:
         print_json(found.model_dump_json(indent=2) + "\n")
     else:
-        print_realism(found)
+        print_document(build_document(found))
         if out is not None:
             print_lines(f"\npage: {out}")
     if found.failed is not None:

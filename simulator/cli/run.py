@@ -21,9 +21,9 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
     What stands after `--` is passed on to the model server.
     """
     from hallulab.simulator.cli.report import show_report
-    from hallulab.simulator.decide.command import run_from_options
+    from hallulab.simulator.decide.run import run_from_options
     from hallulab.simulator.engine.command import load_asked_experiment
-    from hallulab.simulator.metrics.failures_counts import find_failed_conversations, require_success
+    from hallulab.simulator.metrics.failures import find_failed_conversations, require_success
     from hallulab.simulator.report.estimate import estimate, print_estimate
 
     for flag, given in (("--estimate", options.estimate), ("--json", as_json)):

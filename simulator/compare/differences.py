@@ -8,12 +8,17 @@ from dataclasses import dataclass
 
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.compare.summary import RunSummary
-from hallulab.simulator.compare.unpaired import compare_unpaired
-from hallulab.simulator.metrics.comparison import ALPHA
 from hallulab.simulator.metrics.hallucinations import Tally
-from hallulab.simulator.metrics.pairs import RATES, ByPlace, RateName, index_by_place, pair_places
-from hallulab.simulator.metrics.run_sums import HalfSums
+from hallulab.simulator.metrics.run_sums import (
+    RATES,
+    ByPlace,
+    HalfSums,
+    RateName,
+    index_by_place,
+    pair_places,
+)
 from hallulab.simulator.statistics.intervals import (
+    ALPHA,
     LEAST_FOR_INTERVAL,
     Difference,
     Interval,
@@ -26,6 +31,7 @@ from hallulab.simulator.statistics.intervals import (
     sum_by_cluster,
 )
 from hallulab.simulator.statistics.sums import Person
+from hallulab.simulator.statistics.unpaired import compare_unpaired
 
 
 class DifferenceLine(Frozen):
@@ -35,9 +41,9 @@ class DifferenceLine(Frozen):
     detector: str
     metric: RateName
     paired: bool
-    """Whether personas are paired. If not, both runs have other personas, and the interval is wider."""
+    """Personas are paired. If not, both runs have other personas, and the interval is wider."""
     same_seeds: bool
-    """Whether the paired conversations have the same seeds; else all seeds of a persona stand together."""
+    """The paired conversations have the same seeds; else all seeds of a persona are added up."""
     personas: int
     """Personas that are paired; of unpaired ones, those of the run that has fewer."""
     before: Rounded | None
@@ -58,14 +64,14 @@ class DifferenceLine(Frozen):
     of the runs in which each persona has several seeds. None: neither."""
 
     @property
-    def told_apart(self) -> bool:
-        """Whether the test tells the runs apart."""
+    def is_significant(self) -> bool:
+        """The test finds a difference."""
         return self.p_holm is not None and self.p_holm < ALPHA
 
     @property
     def worse(self) -> bool:
-        """Whether the test finds the run worse than the reference."""
-        return self.told_apart and self.harm > 0
+        """The test finds the run worse than the reference."""
+        return self.is_significant and self.harm > 0
 
     @property
     def harm(self) -> float:
@@ -150,9 +156,7 @@ def _build_line(
 def _explain_no_interval(personas: int, found: Difference, *, paired: bool) -> str | None:
     """Say why a difference has no interval; None: it has one."""
     if not paired and personas >= LEAST_FOR_INTERVAL and found.ci95 is None:
-        return (
-            "all personas of a run have the same number, so nothing tells how far the difference may be off"
-        )
+        return "every persona of a run has the same number"
     return explain_no_interval(personas, found={"difference": found.ci95})
 
 

@@ -23,11 +23,11 @@ from hallulab.simulator.metrics.spending import Spent, sum_spent
 from hallulab.simulator.statistics.intervals import Rounded
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""What runs are called, in the order in which they are given."""
+"""Names of runs, in the order in which they are given."""
 
 
 class RunName(Frozen):
-    """What a run is called."""
+    """Letter and name of a run."""
 
     letter: str
     name: str
@@ -67,7 +67,7 @@ class CoverageLine(Frozen):
 
 
 class AverageCost(Frozen):
-    """What a chatbot or detector cost in a conversation of one run, on average."""
+    """Cost of a chatbot or detector in a conversation of one run, on average."""
 
     conversations: int
     """Conversations averaged over; of a detector, those with a verdict of it."""
@@ -80,7 +80,7 @@ class AverageCost(Frozen):
 
 
 class CostLine(Frozen):
-    """What a chatbot or detector cost in both runs, on conversations with chatbots and personas of both."""
+    """Cost of a chatbot or detector in both runs, on conversations with chatbots and personas of both."""
 
     role: str
     name: str
@@ -97,13 +97,13 @@ class RunCompared(Frozen):
     not_comparable: tuple[str, ...] = ()
     """Why it cannot be compared at all; then all but `changes` is empty."""
     warnings: tuple[str, ...] = ()
-    """What of it and of the reference failed, where it is much."""
+    """Failures of it and of the reference, where they are many."""
     left_out: tuple[str, ...] = ()
-    """What of it cannot be compared, or not in pairs, and why."""
+    """Parts that cannot be compared, or not in pairs, and why."""
     changes: tuple[SetupChange, ...] = ()
-    """What was changed between the runs, by their manifests."""
+    """Changes between the runs, by their manifests."""
     has_manifests: bool
-    """Whether both runs have an experiment.json; else `changes` lacks what only that could say."""
+    """Both runs have an experiment.json; else `changes` has only what the journals show."""
     turns: TurnChanges = TurnChanges(conversations=0, counts=(), turns=())
     """Which hallucinated turns have changed."""
     differences: tuple[DifferenceLine, ...] = ()
@@ -120,7 +120,7 @@ class RunsCompared(Frozen):
     lines: int
     """Differences that Holm's correction covers."""
     failed: tuple[str, ...] = ()
-    """Runs in which no conversation was held, or a detector failed on every reply that it judged, and why."""
+    """Runs without a conversation, or in which a detector failed on every reply that it judged, and why."""
 
     @property
     def not_comparable(self) -> tuple[str, ...]:
@@ -267,7 +267,7 @@ def _explain_no_detector(before: RunSummary, after: RunSummary) -> str:
     if shared:
         return (
             f"no detector in the same version ({join_names(shared)} changed; `hallulab detect` judges a run "
-            "anew)"
+            "again)"
         )
     return f"no common detector ({_contrast(before.detectors, after.detectors)})"
 

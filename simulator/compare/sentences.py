@@ -1,4 +1,4 @@
-"""What a comparison of runs found, what it did not, and what was changed, in sentences."""
+"""Sentences on a comparison of runs: differences found and not found, and changes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from hallulab.simulator.compare.differences import DifferenceLine
 from hallulab.simulator.compare.runs import RunCompared, RunsCompared
 from hallulab.simulator.compare.setup import SetupChange
 from hallulab.simulator.compare.turns import KINDS
-from hallulab.simulator.metrics.comparison import compute_least_pairs
-from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
+from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, compute_least_pairs
 
 MOST_CHANGES = 8
 """Changes of the setup that one sentence names."""
 
 _BY_HASH = ("prompt", "document", "persona", "scenario", "version")
-"""Changes whose values are hashes, which tell people nothing."""
+"""Changes whose values are hashes, which no reader needs."""
 
 
 def describe_run(compared: RunsCompared, run: RunCompared) -> list[str]:
@@ -25,7 +24,7 @@ def describe_run(compared: RunsCompared, run: RunCompared) -> list[str]:
     if run.not_comparable:
         return [*run.warnings, compared.explain(run)]
     same = all(line.difference in (0.0, None) for line in run.differences) and _is_same(run)
-    found = [line for line in run.differences if line.told_apart]
+    found = [line for line in run.differences if line.is_significant]
     return [
         *run.warnings,
         *(_describe_found(line, run.run.letter) for line in found),
@@ -53,11 +52,11 @@ def describe_changed_turns(run: RunCompared) -> list[str]:
     )
     numbers["new"] -= new
     of = f"of {format_count(compared, 'verdict')} on turns judged in both runs"
-    told = ", ".join(f"{number} {kind}" for kind, number in numbers.items())
-    said = [f"Hallucinated turns: {told}, {of}."]
+    changed = ", ".join(f"{number} {kind}" for kind, number in numbers.items())
+    said = [f"Hallucinated turns: {changed}, {of}."]
     if new:
         turns = choose_noun(new, "is new, on a turn", "are new, on turns")
-        said[0] += f" {new} more {turns} that the reference lacks or did not judge."
+        said[0] += f" {new} more {turns} without a verdict in the reference."
     if same:
         said.append(
             f"The detectors' noise: {format_count(same, 'verdict')} {choose_noun(same, 'is', 'are')} on the "
@@ -82,18 +81,18 @@ def _is_same(run: RunCompared) -> bool:
 
 def describe_changes(run: RunCompared) -> str:
     """Say what was changed between the runs, in one sentence."""
-    told = [*dict.fromkeys(render_changes(run.changes))]
+    listed = [*dict.fromkeys(render_changes(run.changes))]
     known = (
         "" if run.has_manifests else " One of the runs has no experiment.json, so more may have been changed."
     )
-    if not told:
+    if not listed:
         return (
             f"By their manifests, nothing was changed between the runs.{known}"
             if run.has_manifests
             else known[1:]
         )
-    more = f"; and {len(told) - MOST_CHANGES} more" if len(told) > MOST_CHANGES else ""
-    return f"Changed between the runs: {'; '.join(told[:MOST_CHANGES])}{more}.{known}"
+    more = f"; and {len(listed) - MOST_CHANGES} more" if len(listed) > MOST_CHANGES else ""
+    return f"Changed between the runs: {'; '.join(listed[:MOST_CHANGES])}{more}.{known}"
 
 
 def render_changes(changes: Iterable[SetupChange]) -> list[str]:
@@ -164,8 +163,8 @@ def build_signed_format(digits: int, scale: float = 1) -> Callable[[float | None
 
 
 def _describe_not_found(compared: RunsCompared, run: RunCompared) -> list[str]:
-    """Say of which chatbots the runs are not told apart in HPT, and how large a difference can still be."""
-    lines = [line for line in run.differences if line.metric == "hpt_1" and not line.told_apart]
+    """Name the chatbots without a difference in HPT, and say how large a difference is still possible."""
+    lines = [line for line in run.differences if line.metric == "hpt_1" and not line.is_significant]
     if not lines:
         return []
     unscored = [line for line in lines if line.difference is None]
@@ -177,13 +176,13 @@ def _describe_not_found(compared: RunsCompared, run: RunCompared) -> list[str]:
     if bounded:
         bound = max(max(abs(low), abs(high)) for low, high in (line.ci95 for line in bounded if line.ci95))
         said.append(
-            f"Not told apart in hallucinations: {_name_lines(bounded, run)}. "
-            f"A difference of up to {bound:.2f} a turn could still be there."
+            f"No difference found in hallucinations: {_name_lines(bounded, run)}. "
+            f"A difference of up to {bound:.2f} a turn is still possible."
         )
     if alike:
         said.append(
-            f"Not told apart in hallucinations: {_name_lines(alike, run)}. Nothing bounds the difference: "
-            "whichever of the personas are drawn, it is the same."
+            f"No difference found in hallucinations: {_name_lines(alike, run)}. No interval: "
+            "it is identical for every persona."
         )
     if short:
         personas = max(line.personas for line in short)
@@ -191,9 +190,9 @@ def _describe_not_found(compared: RunsCompared, run: RunCompared) -> list[str]:
         least = compute_least_pairs(tests)
         are = choose_noun(personas, "is", "are")
         said.append(
-            f"Not told apart in hallucinations: {_name_lines(short, run)}. "
-            f"{format_count(personas, 'persona')} {are} too few: any difference could still be there, and a "
-            f"test of {tests} lines needs {least} at least."
+            f"No difference found in hallucinations: {_name_lines(short, run)}. "
+            f"{format_count(personas, 'persona')} {are} too few to detect any difference; "
+            f"{format_count(tests, 'comparison')} need{'s' if tests == 1 else ''} at least {least}."
         )
     if unscored:
         said.append(f"Nothing was scored in one of the runs: {_name_lines(unscored, run)}.")

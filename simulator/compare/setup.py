@@ -1,4 +1,4 @@
-"""What decides a run's results, in a form that two runs can be held against each other by."""
+"""The setup that decides a run's results, in a form by which two runs can be compared."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from pydantic import Field
 
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.config import Component, Experiment
-from hallulab.simulator.records.experiment_json import SavedExperiment
-from hallulab.simulator.records.sources import Sources
+from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.experiment_json import SavedExperiment, Sources
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
 """Texts that may stand in a baseline as they are: no path, no address."""
 _SECRET = re.compile(r"key|secret|password|authori[sz]ation|header|credential|env$", re.IGNORECASE)
-"""Names of options that may hold a key: neither they nor their hash are kept."""
+"""Names of options that may contain a key: neither they nor their hash are kept."""
 _PERSONA = "persona "
 MOST_DOCUMENTS = 1000
-"""Documents of larger packs are not told apart, so that a baseline stays small."""
+"""Documents of larger packs are not listed, so that a baseline stays small."""
 _SETTINGS = ("min_turns", "max_turns", "reply_tokens", "top_k", "embedding_model", "decision_samples")
 
 
 class ComponentSetup(Frozen):
-    """What decides the results of a chatbot or a detector."""
+    """The setup of a chatbot or a detector."""
 
     kind: str = ""
     """The name it is registered under; empty: not known."""
@@ -38,7 +37,7 @@ class ComponentSetup(Frozen):
 
 
 class RunSetup(Frozen):
-    """What decides a run's results, without texts, paths and keys."""
+    """The setup of a run, without texts, paths and keys."""
 
     scenario: str
     """Name of the pack; several are joined by commas."""
@@ -70,7 +69,7 @@ class SetupChange(Frozen):
     what: str
     """Such as `prompt`, `model`, `document`, `option`, `version`."""
     of: str
-    """What it belongs to, such as `chatbot vanilla`; empty: to the run."""
+    """Its owner, such as `chatbot vanilla`; empty: the run."""
     name: str
     """Its name, such as that of a prompt file; empty: it has none."""
     before: str | None
@@ -169,11 +168,11 @@ def _iterate_component_changes(
     pairs: Iterable[tuple[str, ComponentSetup, ComponentSetup]],
 ) -> Iterator[SetupChange]:
     """Yield what was changed in chatbots and detectors that both runs have, prompts first."""
-    held = list(pairs)
-    for owner, one, other in held:
+    known = list(pairs)
+    for owner, one, other in known:
         if not (one.kind and other.kind) or one.kind == other.kind:  # another kind has other files anyway
             yield from _compare("prompt", one.prompts, other.prompts, owner)
-    for owner, one, other in held:
+    for owner, one, other in known:
         yield from _compare_one("kind", one.kind, other.kind, owner)
         if one.kind and one.kind == other.kind:
             for name in sorted(one.options.keys() | other.options.keys()):
@@ -260,9 +259,9 @@ def _render_setting(value: Any) -> str:
 
 def _render_seeds(seeds: Iterable[int]) -> str:
     """Return seeds as text, a run of them as `0 to 4`."""
-    held = sorted(set(seeds))
-    if not held:
+    listed = sorted(set(seeds))
+    if not listed:
         return ""
-    if held == list(range(held[0], held[-1] + 1)):
-        return str(held[0]) if len(held) == 1 else f"{held[0]} to {held[-1]}"
-    return ", ".join(map(str, held))
+    if listed == list(range(listed[0], listed[-1] + 1)):
+        return str(listed[0]) if len(listed) == 1 else f"{listed[0]} to {listed[-1]}"
+    return ", ".join(map(str, listed))

@@ -12,11 +12,11 @@ from typing import Literal, Self
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import is_folder, read_text, replace_surrogates
-from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.files.data_files import is_folder, read_text
+from hallulab.scenarios.files.json_text import parse_json, replace_surrogates
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Seconds, Seed, Turn, Verdict
 from hallulab.simulator.compare.setup import RunSetup, describe_setup
-from hallulab.simulator.metrics.failures_counts import FailureCounts, RunFailures
+from hallulab.simulator.metrics.failures import FailureCounts, RunFailures
 from hallulab.simulator.metrics.hallucinations import ByDetector, Tally, index_by_detector
 from hallulab.simulator.metrics.spending import Spent, sum_calls
 from hallulab.simulator.metrics.tokens import count_hallucinated, count_tokens
@@ -31,7 +31,7 @@ VerdictOutcome = Literal["scored", "not localised", "abstained", "failed"]
 
 
 class CostSummary(Frozen):
-    """What calls cost together; see `Spent`."""
+    """Cost of calls, added up."""
 
     calls: Count = 0
     prompt_tokens: Count | None = 0
@@ -57,13 +57,12 @@ class VerdictSummary(Frozen):
     """A detector's verdict on a turn, without texts. Where there is none, the verdict is missing."""
 
     outcome: VerdictOutcome = "scored"
-    """What came of it; `not localised`: it was scored without saying where, so that neither HPT nor TokAcc
+    """`not localised`: it was scored without saying where, so that neither HPT nor TokAcc
     counts it."""
     flagged: bool = False
-    """Whether the reply is flagged."""
     spans: Count = 0
     unlocated: Count = 0
-    """Those whose text is not in the reply."""
+    """Spans whose text is not in the reply."""
     tokens: Count = 0
     """Tokens of the reply under a span."""
     severities: tuple[Number, ...] = ()
@@ -71,7 +70,7 @@ class VerdictSummary(Frozen):
 
     @property
     def hallucinated(self) -> bool:
-        """Whether the detector found a hallucination."""
+        """The detector found a hallucination."""
         return self.flagged or self.spans > 0
 
     @property
@@ -114,7 +113,7 @@ class ConversationSummary(Frozen):
     branch: Count | None = None
     """The turn at which it branches off from another one; None: it does not."""
     failed: bool = False
-    """Whether it ended with an error."""
+    """It ended with an error."""
     turns: tuple[TurnSummary, ...] = ()
     cost: CostSummary = CostSummary()
     judging: dict[str, CostSummary] = Field(default_factory=dict)
@@ -147,7 +146,7 @@ class ConversationSummary(Frozen):
 
 
 class RunSummary(Frozen):
-    """What a run is compared by: the content of a baseline file."""
+    """Everything a run is compared by: the content of a baseline file."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -157,23 +156,23 @@ class RunSummary(Frozen):
     conversations: tuple[ConversationSummary, ...]
     """Its conversations, by scenario, persona, seed and chatbot."""
     failures: RunFailures = Field(default=RunFailures(), exclude=True)
-    """What of it failed, and why. A baseline file has no texts, so it lacks this."""
+    """Failures and their reasons. A baseline file has no texts, so it has none of them."""
 
     @property
     def chatbots(self) -> list[str]:
         """Names of the chatbots that have conversations, in the order of the experiment."""
-        held = {one.chatbot for one in self.conversations}
+        found = {one.chatbot for one in self.conversations}
         return [
-            *(name for name in self.setup.chatbots if name in held),
-            *sorted(held - set(self.setup.chatbots)),
+            *(name for name in self.setup.chatbots if name in found),
+            *sorted(found - set(self.setup.chatbots)),
         ]
 
     @property
     def detectors(self) -> list[str]:
         """Names of the detectors that judged, in the order of the experiment."""
-        held = {name for one in self.conversations for turn in one.turns for name in turn.verdicts}
+        judging = {name for one in self.conversations for turn in one.turns for name in turn.verdicts}
         known = self.setup.detectors
-        return [*(name for name in known if name in held), *sorted(held - set(known))]
+        return [*(name for name in known if name in judging), *sorted(judging - set(known))]
 
     def text(self) -> str:
         """Return the text of a baseline file: a line for each conversation, so that a diff can be read."""
@@ -206,7 +205,7 @@ def read_summary(path: Path) -> RunSummary:
 
 
 def summarize_run(folder: RunFolder) -> RunSummary:
-    """Summarize a run: conversation by conversation, so that no texts are held.
+    """Summarize a run: conversation by conversation, so that no texts stay in memory.
 
     Raises:
         UsageError: it is no run folder, has no conversations, or a file of it is damaged.

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from hallulab.scenarios.transcript import Frozen, Number
 from hallulab.simulator.compare.summary import ConversationSummary, RunSummary, TurnSummary, VerdictSummary
 
 ChangeKind = Literal["new", "gone", "worse", "better"]
-"""What has become of a hallucinated turn."""
+"""Change of a hallucinated turn."""
 
 KINDS: tuple[ChangeKind, ...] = ("new", "gone", "worse", "better")
-"""In the order in which they are told."""
+"""In the order in which they are shown."""
 
 
 class FoundInTurn(Frozen):
-    """What a detector found in a turn of one run."""
+    """Verdict of a detector on a turn of one run."""
 
     outcome: Literal["scored", "not localised", "abstained", "failed", "missing"] = "missing"
-    """What came of it; `missing`: there is no verdict, or no such turn."""
+    """`missing`: there is no verdict, or no such turn."""
     flagged: bool = False
-    """Whether the reply is flagged."""
     spans: int = 0
     severity: Number | None = None
     """The highest severity; None: the detector rates none."""
 
     @property
     def judged(self) -> bool:
-        """Whether there is a verdict that says whether the turn is hallucinated."""
+        """There is a verdict on the turn."""
         return self.outcome in ("scored", "not localised")
 
     @property
     def hallucinated(self) -> bool:
-        """Whether there is a hallucination."""
+        """The verdict is a hallucination."""
         return self.flagged or self.spans > 0
 
 
@@ -48,9 +48,9 @@ class TurnTexts(Frozen):
     reply_after: str | None = None
     """The reply in the run; None: not known."""
     spans_before: tuple[str, ...] = ()
-    """What was flagged in the reference."""
+    """Flagged texts of the reference."""
     spans_after: tuple[str, ...] = ()
-    """What is flagged in the run."""
+    """Flagged texts of the run."""
 
 
 class ChangedTurn(Frozen):
@@ -61,7 +61,7 @@ class ChangedTurn(Frozen):
     `worse`, `better`: hallucinated in both, with a higher or lower severity, or else more or fewer
     hallucinations."""
     noise: bool
-    """Whether message, reply, passages, history and documents are the same in both runs, so that only the
+    """Message, reply, passages, history and documents are the same in both runs, so that only the
     detector's noise can be the reason."""
     chatbot: str
     detector: str
@@ -77,9 +77,7 @@ class ChangedTurn(Frozen):
     conversation_after: str
     """Identifier in the run."""
     before: FoundInTurn
-    """What the detector found in the reference."""
     after: FoundInTurn
-    """What it found in the run."""
     texts: TurnTexts | None = None
     """Its texts; None: not read, or not known."""
 
@@ -92,7 +90,7 @@ class TurnCounts(Frozen):
     compared: int
     """Turns with the same persona, seed and number that are judged in both runs."""
     same_reply: int
-    """Those of them with the same message, reply, passages and history."""
+    """Turns of these with the same message, reply, passages and history."""
     new: int
     """Turns that are hallucinated now and were not before, those included that were not judged before."""
     gone: int
@@ -106,7 +104,7 @@ class TurnCounts(Frozen):
     unjudged: int
     """Turns that were hallucinated before and are not judged now, or are not there."""
     new_unjudged: int = 0
-    """Those of `new` that the reference lacks or did not judge."""
+    """Turns of `new` without a verdict in the reference."""
     unlike: int = 0
     """Turns whose message, reply, passages or verdict are not the same, judged or not; one that only one run
     has is among them."""
@@ -122,27 +120,68 @@ class TurnChanges(Frozen):
     """The turns: by kind, those by noise last, the severest first."""
 
 
-Place = tuple[str, str, int, int]
-"""Scenario, persona, seed, and the turn at which a conversation branches off, else -1."""
+@dataclass(frozen=True)
+class TurnPair:
+    """A turn of a run beside the same turn of the reference, under one detector."""
+
+    conversation: ConversationSummary
+    """The conversation of the run."""
+    conversation_before: str
+    """Identifier of that of the reference; empty: it has none."""
+    index: int
+    detector: str
+    turn_before: TurnSummary | None
+    turn_after: TurnSummary | None
+    noise: bool
+    """Message, reply, passages, history and documents are the same."""
+    before: FoundInTurn
+    after: FoundInTurn
+
+    def describe(self, kind: ChangeKind) -> ChangedTurn:
+        """Return the turn as one that has changed."""
+        chat = self.conversation
+        return ChangedTurn(
+            kind=kind,
+            noise=self.noise,
+            chatbot=chat.chatbot,
+            detector=self.detector,
+            scenario=chat.scenario,
+            persona=chat.persona,
+            seed=chat.seed,
+            turn=self.index + (chat.branch or 0),
+            index=self.index,
+            conversation_before=self.conversation_before,
+            conversation_after=chat.id,
+            before=self.before,
+            after=self.after,
+        )
+
+
+Key = tuple[str, str, str, int, int]
+"""Chatbot, scenario, persona, seed, and the turn at which a conversation branches off, else -1."""
 
 
 def list_changed_turns(
     before: RunSummary, after: RunSummary, chatbots: Sequence[str], detectors: Sequence[str]
 ) -> TurnChanges:
     """List the turns whose hallucinations have changed, in conversations with the same persona and seed."""
-    held = _index_conversations(before, chatbots)
-    others = _index_conversations(after, chatbots)
-    shared = [key for key in held if key in others]
+    held, others = index_conversations(before), index_conversations(after)
+    shared = [key for key in held if key in others and key[0] in chatbots]
     same = before.setup.scenario_version == after.setup.scenario_version
     counts: dict[tuple[str, str], Counter[str]] = {
         (chatbot, detector): Counter() for chatbot in chatbots for detector in detectors
     }
     turns: list[ChangedTurn] = []
     for key in shared:
-        one, other = held[key], others[key]
-        for detector in detectors:
-            counting = counts[one.chatbot, detector]
-            turns += _compare_conversations(one, other, detector, counting, same)
+        for pair in pair_turns(held[key], others[key], detectors, same):
+            counting = counts[key[0], pair.detector]
+            _count_pair(pair, counting)
+            kind = judge_change(pair.before, pair.after)
+            if kind is not None:
+                counting[kind] += 1
+                counting["by_noise"] += pair.noise and pair.before.judged
+                counting["new_unjudged"] += not pair.before.judged
+                turns.append(pair.describe(kind))
     return TurnChanges(
         conversations=len(shared),
         counts=tuple(
@@ -178,30 +217,29 @@ def judge_change(before: FoundInTurn, after: FoundInTurn) -> ChangeKind | None:
     return None
 
 
-def _index_conversations(
-    summary: RunSummary, chatbots: Collection[str]
-) -> dict[tuple[str, Place], ConversationSummary]:
+def index_conversations(summary: RunSummary) -> dict[Key, ConversationSummary]:
+    """Return the conversations of a run by what pairs them with those of another run."""
     return {
-        (one.chatbot, (one.scenario, one.persona, one.seed, -1 if one.branch is None else one.branch)): one
+        (one.chatbot, one.scenario, one.persona, one.seed, -1 if one.branch is None else one.branch): one
         for one in summary.conversations
-        if one.chatbot in chatbots
     }
 
 
-def _compare_conversations(
-    before: ConversationSummary, after: ConversationSummary, detector: str, counting: Counter[str], same: bool
-) -> Iterator[ChangedTurn]:
-    """Yield the changed turns of two conversations, and count what is compared.
+def pair_turns(
+    before: ConversationSummary | None, after: ConversationSummary, detectors: Sequence[str], same: bool
+) -> Iterator[TurnPair]:
+    """Yield every turn of two conversations under every detector.
 
     Args:
-        before: the conversation in the reference.
+        before: the conversation in the reference; None: it has none.
         after: that in the run.
-        detector: its name.
-        counting: is added to.
+        detectors: their names.
         same: whether the documents are the same.
     """
-    for index in range(max(len(before.turns), len(after.turns))):
-        one, other = (chat.turns[index] if index < len(chat.turns) else None for chat in (before, after))
+    old = () if before is None else before.turns
+    for index in range(max(len(old), len(after.turns))):
+        one, other = (turns[index] if index < len(turns) else None for turns in (old, after.turns))
+        # A turn after another history is another turn, so once texts differ, no later one is the same.
         same = (
             same
             and one is not None
@@ -209,31 +247,27 @@ def _compare_conversations(
             and (one.user, one.reply) == (other.user, other.reply)
         )
         noise = same and one is not None and other is not None and one.passages == other.passages
-        found, now = _find(one, detector), _find(other, detector)
-        counting["compared"] += found.judged and now.judged
-        counting["same_reply"] += noise and found.judged and now.judged
-        counting["unjudged"] += found.hallucinated and not now.judged
-        counting["unlike"] += _is_unlike(one, other, detector)
-        kind = judge_change(found, now)
-        if kind is not None:
-            counting[kind] += 1
-            counting["by_noise"] += noise and found.judged
-            counting["new_unjudged"] += not found.judged
-            yield ChangedTurn(
-                kind=kind,
-                noise=noise,
-                chatbot=after.chatbot,
-                detector=detector,
-                scenario=after.scenario,
-                persona=after.persona,
-                seed=after.seed,
-                turn=index + (after.branch or 0),
+        for detector in detectors:
+            yield TurnPair(
+                conversation=after,
+                conversation_before="" if before is None else before.id,
                 index=index,
-                conversation_before=before.id,
-                conversation_after=after.id,
-                before=found,
-                after=now,
+                detector=detector,
+                turn_before=one,
+                turn_after=other,
+                noise=noise,
+                before=_find(one, detector),
+                after=_find(other, detector),
             )
+
+
+def _count_pair(pair: TurnPair, counting: Counter[str]) -> None:
+    """Count what is compared, whether the turn has changed or not."""
+    both = pair.before.judged and pair.after.judged
+    counting["compared"] += both
+    counting["same_reply"] += pair.noise and both
+    counting["unjudged"] += pair.before.hallucinated and not pair.after.judged
+    counting["unlike"] += _is_unlike(pair.turn_before, pair.turn_after, pair.detector)
 
 
 def _is_unlike(before: TurnSummary | None, after: TurnSummary | None, detector: str) -> bool:

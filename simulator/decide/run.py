@@ -13,60 +13,59 @@ from time import monotonic
 from typing import Any
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.decide.course import Course, split_batches
-from hallulab.simulator.decide.talks import Talks
-from hallulab.simulator.engine.plan import plan, select_personas
-from hallulab.simulator.engine.request import RunRequest
-from hallulab.simulator.engine.stage import Performance
+from hallulab.scenarios.packs.pack import Scenario
+from hallulab.simulator.engine import command
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.plan import plan
+from hallulab.simulator.engine.run import Run
+from hallulab.simulator.metrics.decision import PersonaTally, SequentialTest, split_batches
 from hallulab.simulator.metrics.hallucinations import index_by_detector
-from hallulab.simulator.records.config import Experiment
-from hallulab.simulator.records.experiment_json import Drawn
+from hallulab.simulator.options.commands import RunOptions
+from hallulab.simulator.records.choices import select_personas
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_json import ComponentVersions, Drawn
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.makers import ComponentVersions
 
 
-async def hold_until_decided(
-    request: RunRequest, made_by: ComponentVersions, performance: Performance, journals: Journals
-) -> None:
+async def run_until_decided(run: Run, made_by: ComponentVersions, journals: Journals) -> None:
     """Have conversations held and judged, batch by batch, until the chatbots are told apart.
 
     Args:
-        request: what is asked for.
+        run: what is asked for, and who takes part.
         made_by: who makes the conversations.
-        performance: holds and judges.
         journals: what the folder has that counts.
 
     Raises:
         UsageError: the budget is one of tokens, and no server reports any.
-        OperationalError, ReplayMiss: see `Performance.perform`.
+        OperationalError, ReplayMiss: see `Run.hold`.
     """
-    experiment, folder = request.experiment, performance.folder
+    experiment, folder = run.experiment, run.folder
     until = experiment.until_decided
     assert until is not None
-    pool = [persona.id for persona in select_personas(experiment, request.scenario)]
+    pool = [persona.id for persona in select_personas(experiment, run.scenario)]
     drawn = _read_drawn(folder)
     order = draw_order(pool, drawn.personas, experiment.seed)
-    course = Course(until, [bot.name for bot in experiment.chatbots], len(order))
+    test = SequentialTest(until, [bot.name for bot in experiment.chatbots], len(order))
     for number, batch in enumerate(split_batches(order[: until.most("personas")])):
-        reached = course.decision.persons + len(batch)
+        reached = test.decision.persons + len(batch)
         personas = order[: max(reached, len(drawn.personas))]
         drawn = _note(folder, drawn, personas=tuple(personas), of=len(order))
         began = monotonic()
-        wanted = plan(_select(experiment, batch, course.chatbots), request.scenario, made_by)
-        await performance.perform(wanted, _pick(journals, batch))
+        wanted = plan(_select(experiment, batch, test.chatbots), run.scenario, made_by)
+        await run.hold(wanted, _pick(journals, batch))
         if until.most("minutes") is not None and len(drawn.seconds) == number:
             drawn = _note(folder, drawn, seconds=(*drawn.seconds, monotonic() - began))
         journals = folder.read_journals()
-        talks = _count(folder, _pick(journals, batch), experiment.detectors[0].name)
-        course.take(batch, talks, drawn.seconds)
-        performance.progress.tell(course.describe())
-        if until.most("tokens") is not None and course.tokens is None:
+        tally = _count(folder, _pick(journals, batch), experiment.detectors[0].name)
+        test.add_batch(batch, tally, drawn.seconds)
+        run.progress.show(test.describe())
+        if until.most("tokens") is not None and test.tokens is None:
             raise UsageError(
                 "the budget is one of tokens, and no server reports how many it read and wrote. Give "
                 "personas or minutes."
             )
-        if course.ending is not None:
+        if test.ending is not None:
             return
 
 
@@ -97,11 +96,11 @@ def _pick(journals: Journals, personas: Sequence[str]) -> Journals:
     return journals.about(lambda head: head.persona in wanted)
 
 
-def _count(folder: RunFolder, journals: Journals, detector: str) -> Talks:
-    talks = Talks(detector)
+def _count(folder: RunFolder, journals: Journals, detector: str) -> PersonaTally:
+    tally = PersonaTally(detector)
     for conversation, verdicts in journals.current(folder.read_experiment()).judged():
-        talks.add(conversation, index_by_detector(verdicts))
-    return talks
+        tally.add(conversation, index_by_detector(verdicts))
+    return tally
 
 
 def draw_order(pool: Sequence[str], drawn: Sequence[str], seed: int) -> list[str]:
@@ -114,3 +113,26 @@ def draw_order(pool: Sequence[str], drawn: Sequence[str], seed: int) -> list[str
     first = [persona for persona in drawn if persona in known]
     shuffled = random.Random(seed).sample(pool, len(pool))  # noqa: S311 - a seeded choice of data
     return list(dict.fromkeys([*first, *shuffled]))
+
+
+async def run_from_options(options: RunOptions) -> tuple[RunFolder, Scenario]:
+    """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
+
+    Returns:
+        The run folder, and the pack.
+
+    Raises:
+        UsageError, OperationalError: see `hallulab.simulator.engine.command.run_from_options`.
+    """
+    return await command.run_from_options(options, run_until_decided)
+
+
+async def run_in_folder(
+    experiment: Experiment, folder: RunFolder, settings: RunSettings, judge: bool
+) -> Scenario:
+    """Hold the conversations of an experiment in a folder, and judge them if `judge`; return the pack.
+
+    Raises:
+        UsageError, OperationalError: see `hallulab.simulator.engine.command.run_in_folder`.
+    """
+    return await command.run_in_folder(experiment, folder, settings, judge, run_until_decided)

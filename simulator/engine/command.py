@@ -1,4 +1,4 @@
-"""What `hallulab run`, `detect` and `branch` do, up to the report."""
+"""The work of `hallulab run`, `detect` and `branch`, up to the report."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.simulator.engine.fixed_prefix import find_branching
-from hallulab.simulator.engine.manifest import load_experiment_to_judge
+from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.engine.run import Conduct, run_experiment
+from hallulab.simulator.engine.plan import find_branching
+from hallulab.simulator.engine.run import Strategy, run_experiment
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
-from hallulab.simulator.records.config import ALL_CHATBOTS, Experiment
+from hallulab.simulator.records.experiment import ALL_CHATBOTS, Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment, load_unchecked, put_over
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 from hallulab.simulator.records.recipients import UserWords, find_run_folder
 
 _JUDGING = frozenset(
@@ -49,12 +52,14 @@ SAMPLED = 2
 """Personas that `hallulab run --estimate` plays."""
 
 
-async def run_from_options(options: RunOptions, conduct: Conduct | None = None) -> tuple[RunFolder, Scenario]:
+async def run_from_options(
+    options: RunOptions, strategy: Strategy | None = None
+) -> tuple[RunFolder, Scenario]:
     """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
 
     Args:
         options: those of the command.
-        conduct: see `run_experiment`.
+        strategy: see `run_experiment`.
 
     Returns:
         The run folder, and the pack.
@@ -69,7 +74,7 @@ async def run_from_options(options: RunOptions, conduct: Conduct | None = None) 
     if options.estimate:
         few = {"limit": SAMPLED, "repeats": 1, "count": None, "until_decided": None}
         experiment = experiment.model_copy(update=few)
-    return folder, await run_in_folder(experiment, folder, settings, not options.no_judge, conduct)
+    return folder, await run_in_folder(experiment, folder, settings, not options.no_judge, strategy)
 
 
 def load_asked_experiment(options: RunOptions) -> Experiment:
@@ -107,7 +112,7 @@ async def run_in_folder(
     folder: RunFolder,
     settings: RunSettings,
     judge: bool,
-    conduct: Conduct | None = None,
+    strategy: Strategy | None = None,
 ) -> Scenario:
     """Hold the conversations of an experiment in a folder, and judge them if `judge`; return the pack.
 
@@ -116,7 +121,7 @@ async def run_in_folder(
         folder: where it goes.
         settings: how it is run.
         judge: see `run_experiment`.
-        conduct: see there; it is for experiments with `until_decided`.
+        strategy: see there; it is for experiments with `until_decided`.
 
     Raises:
         UsageError: the folder cannot be written, or as `run_from_options`.
@@ -126,8 +131,8 @@ async def run_in_folder(
     if experiment.until_decided is not None:
         _require_decidable(settings, judge)
     else:
-        conduct = None
-    return await run_experiment(experiment, folder, settings, simulate=True, judge=judge, conduct=conduct)
+        strategy = None
+    return await run_experiment(experiment, folder, settings, simulate=True, judge=judge, strategy=strategy)
 
 
 def _require_decidable(settings: RunSettings, judge: bool) -> None:
@@ -214,8 +219,8 @@ def load_saved_experiment(
     own = {name: value for name, value in flags.items() if value is not None}
     values = put_over(values, own)
     theirs = config is not None and find_run_folder(config) is not None
-    told = {} if theirs else {name: given[name] for name in given.keys() - {"until_decided"}}
-    words = UserWords(load_unchecked(None, put_over(told, own)), run.experiment)
+    named = {} if theirs else {name: given[name] for name in given.keys() - {"until_decided"}}
+    words = UserWords(load_unchecked(None, put_over(named, own)), run.experiment)
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]
@@ -229,3 +234,58 @@ def load_saved_experiment(
                     "that names it with -c, or leave it out with --chatbots."
                 )
     return load_unchecked(None, values).with_places_of(file), words
+
+
+def load_experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
+    """Return the fields of the experiment that made a folder's conversations.
+
+    They come from its experiment.json. Without that file, scenario, chatbots and seed come from the journal,
+    and the other fields are left out.
+
+    Args:
+        scenario: the pack of the conversations, for a folder without experiment.json. None: a built-in one.
+
+    Raises:
+        UsageError: experiment.json is damaged, or is missing and the journal does not say enough.
+    """
+    saved = folder.read_experiment()
+    if saved is not None:
+        return saved.experiment.model_dump(mode="json", exclude_unset=True)
+    conversations = folder.read_conversations()
+    if not conversations:
+        raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
+    chatbots = []
+    for name in sorted({conversation.chatbot for conversation in conversations}):
+        try:
+            chatbots.append(Component(name=name, kind=name).model_dump(exclude_unset=True))
+        except ValidationError as error:
+            raise UsageError(
+                f"{folder.conversations}: a chatbot is called {name!r}. Rename it: letters, digits, `.`, `_` "
+                "and `-` make a name."
+            ) from error
+    return {
+        "scenario": _determine_scenario(folder, conversations, scenario),
+        "chatbots": chatbots,
+        "seed": min(conversation.seed for conversation in conversations),
+    }
+
+
+def _determine_scenario(folder: RunFolder, conversations: Sequence[Conversation], given: str | None) -> str:
+    names = sorted({conversation.scenario for conversation in conversations})
+    if len(names) > 1:
+        raise UsageError(
+            f"{folder.conversations}: its conversations are about several scenarios ({', '.join(names)}). "
+            "Put those of each into a folder of its own."
+        )
+    about = f"{folder.conversations}: its conversations are about scenario {names[0]!r}"
+    if given is not None:
+        found = load_scenario(given).name
+        if found != names[0]:
+            raise UsageError(f"{about}, not {found!r} as -c says.")
+        return given
+    if names[0] not in list_built_in_packs():
+        raise UsageError(
+            f"{about}, which is no built-in pack. Restore the folder's experiment.json, or give a file with "
+            "`scenario: PATH` by -c."
+        )
+    return names[0]

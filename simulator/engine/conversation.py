@@ -48,7 +48,7 @@ class User(Protocol):
 
 @runtime_checkable
 class TurnObserver(Protocol):
-    """A user who is told of whole turns, with passages, not only of what was said."""
+    """A user who gets whole turns, with passages, not only messages."""
 
     def heard(self, turn: Turn) -> None:
         """Get the turn that has just ended."""
@@ -106,7 +106,7 @@ class Ending:
     calls: tuple[Call, ...]
     """Calls of no turn."""
     error: str | None = None
-    """What failed; None: nothing."""
+    """Reason of a failure; None: there was none."""
 
 
 class Participant(BaseChatAgent):
@@ -115,7 +115,7 @@ class Participant(BaseChatAgent):
     ending: Ending | None = None
     """Why this agent ended the conversation; None: it did not."""
     raised: BaseException | None = None
-    """What ends the whole run, such as a `ReplayMiss` or a cancellation."""
+    """Exception that ends the whole run, such as a `ReplayMiss` or a cancellation."""
 
     @abstractmethod
     async def speak(self, message: BaseChatMessage | None) -> BaseChatMessage | Ending:

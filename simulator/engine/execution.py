@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from hallulab.agents.models.adaptive import ReachedLimit
+from hallulab.agents.progress import bars
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, get_first_error
 from hallulab.simulator.engine.executors import (
@@ -20,14 +22,12 @@ from hallulab.simulator.engine.executors import (
     Event,
     EvidenceFound,
     Executor,
-    LocalExecutor,
     TurnDone,
     VerdictDone,
 )
-from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job, Plan
-from hallulab.simulator.records.audit_log import AuditLog, read_chain
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journal_files import TurnJournal, read_turns
 from hallulab.simulator.records.journals import (
     Journals,
     LineHeader,
@@ -36,7 +36,6 @@ from hallulab.simulator.records.journals import (
     derive_first_try,
     derive_next_try,
 )
-from hallulab.simulator.records.turns import TurnJournal, read_turns
 
 ROOM = 4
 """Conversations under way at most, those that wait for verdicts included, in `Executor.concurrency`."""
@@ -53,12 +52,12 @@ class Observer(Protocol):
 
 
 async def execute(
-    participants: Participants,
+    detectors: Sequence[Detector],
     jobs: Sequence[Job] | Plan,
     folder: RunFolder,
     observer: Observer,
-    journals: Journals | None = None,
-    executor: Executor | None = None,
+    journals: Journals,
+    executor: Executor,
 ) -> None:
     """Hold the conversations that the folder lacks, and judge all turns that lack a verdict.
 
@@ -66,20 +65,19 @@ async def execute(
     way are in memory, at most `ROOM` times as many as are held at once.
 
     Args:
+        detectors: the judges.
         jobs: the conversations wanted.
         folder: where the journals are.
         observer: follows the run.
-        journals: their content, if it was read already.
-        executor: holds and judges; None: this process.
+        journals: their content that counts.
+        executor: holds and judges.
 
     Raises:
-        OperationalError: a journal cannot be written. What was written is intact. Or the audit log was
-            edited; nothing is added to it then.
+        OperationalError: a journal cannot be written. What was written is intact.
         ReplayMiss: the recording that is replayed does not hold an answer.
     """
-    index = JournalIndex(journals or folder.read_journals(), folder.turns)
-    executor = executor or LocalExecutor(participants)
-    backlog = Backlog(jobs, index, participants.detectors)
+    index = JournalIndex(journals, folder.turns)
+    backlog = Backlog(jobs, index, detectors)
     room = asyncio.Semaphore(ROOM * executor.concurrency)
     with JournalWriter(folder, index, len(jobs)) as writer:
         observer.expect(*backlog.count())
@@ -138,7 +136,7 @@ class JournalIndex:
 
 
 class Backlog:
-    """What a run folder lacks: conversations to hold, and turns of held ones to judge.
+    """Work that a run folder lacks: conversations to hold, and turns to judge.
 
     Args:
         jobs: the conversations wanted.
@@ -202,7 +200,7 @@ class Backlog:
 
 
 class JournalWriter:
-    """Appends to the journals and the audit log of a run folder; nobody else writes them.
+    """Appends to the journals of a run folder; no other code writes them.
 
     Args:
         folder: the run.
@@ -210,7 +208,7 @@ class JournalWriter:
         planned: the conversations that the run shall have.
 
     Raises:
-        OperationalError: a file cannot be opened, or the audit log was edited.
+        OperationalError: a file cannot be opened.
     """
 
     def __init__(self, folder: RunFolder, index: JournalIndex, planned: int) -> None:
@@ -220,10 +218,6 @@ class JournalWriter:
             self._written = files.enter_context(folder.open_journals(index.journals, planned))
             self._turns = TurnJournal(folder.turns, index.turns)
             files.callback(self._turns.close)
-            self._audit = AuditLog(folder.audit, read_chain(folder.audit))
-            files.callback(self._audit.close)
-            for held in self._journals.conversations:
-                self._audit.add(held)
             self._files = files.pop_all()
 
     def __enter__(self) -> Self:
@@ -243,7 +237,6 @@ class JournalWriter:
                 at = self._index.failed.get(derive_first_try(conversation.id))
                 if at is None or self._journals.heads[at].id != conversation.id:
                     self._written.add_conversation(conversation)
-                    self._audit.add(conversation)
                 self._turns.remove(conversation.id)
                 self._turns.remove(derive_next_try(conversation.id))  # it failed as its earlier try did
             case EvidenceFound(conversation):
@@ -258,3 +251,74 @@ def _build_user_key(job: Job) -> tuple[object, ...]:
     """Return what is the same for all chatbots that have the same user."""
     key = job.key
     return (key.persona, key.seed, key.branch and (key.branch.conversation, key.branch.turn))
+
+
+class ProgressBars:
+    """An `Observer` that draws bars. Totals shrink when conversations end early.
+
+    Args:
+        max_turns: turns a conversation can have at most.
+        detectors: verdicts per turn.
+        quiet: draw nothing.
+    """
+
+    def __init__(self, max_turns: int, detectors: int, quiet: bool) -> None:
+        self._max_turns = max_turns
+        self._detectors = detectors
+        self._quiet = quiet
+        self._open_turns = 0
+        self._expected_verdicts = 0
+        self._given = 0
+        self._bars = bars(quiet)
+        self._turns = self._bars.add_task("simulating turns", total=0)
+        self._verdicts = self._bars.add_task("judging turns   ", total=0)
+        self._turns_done = 0
+        self._turns_under_way = 0
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def expect(self, conversations: int, verdicts: int) -> None:
+        """Expect so many more conversations and verdicts."""
+        self._open_turns += conversations * self._max_turns
+        self._expected_verdicts += verdicts
+        self._draw()
+
+    def update(self, event: Event) -> None:
+        """Count a simulated turn, a conversation that ended, or a judged turn."""
+        match event:
+            case TurnDone():
+                self._turns_done += 1
+                self._turns_under_way += 1
+                self._open_turns -= 1
+            case ConversationDone(conversation, lacking):
+                # Its verdicts come now, and the turns that it did not use never come.
+                self._open_turns = max(0, self._open_turns - (self._max_turns - len(conversation.turns)))
+                self._turns_under_way -= len(conversation.turns)
+                self._expected_verdicts += len(lacking)
+            case VerdictDone():
+                self._given += 1
+        self._draw()
+
+    def show_limits(self, reached: Sequence[ReachedLimit]) -> None:
+        """Print a line for each endpoint: how many requests it was asked at once in the end."""
+        for one in reached:
+            self.show(one.describe())
+
+    def show(self, line: str) -> None:
+        """Print a line above the bars."""
+        if not self._quiet:
+            self._bars.console.print(line, markup=False, highlight=False)
+
+    def _draw(self) -> None:
+        turns = self._turns_done + self._open_turns
+        unjudged = self._open_turns + self._turns_under_way
+        verdicts = self._expected_verdicts + unjudged * self._detectors
+        self._bars.update(self._turns, total=turns, completed=self._turns_done)
+        self._bars.update(self._verdicts, total=max(verdicts, self._given), completed=self._given)

@@ -6,19 +6,26 @@ An executor writes nothing, so it can work in any process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from hallulab.agents.concurrency import require_running
-from hallulab.agents.models.replicas import staying
+from hallulab.agents.machine.cache import building, replacing, silent
+from hallulab.agents.models.adaptive import AdaptiveLimits
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.replicas import sticky_session
 from hallulab.chatbots.protocol import has_memory
 from hallulab.detectors.base.protocol import run_detector
+from hallulab.scenarios.files.opening import read_file
+from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict
 from hallulab.simulator.engine.conversation import ConversationKey, build_ended_conversation, converse
 from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.journals import VerdictKey, build_verdict_key, derive_next_try
 
 
@@ -62,10 +69,10 @@ Emit = Callable[[Event], None]
 """Gets each event when it happens, before anything else does, so that what is journalled is never lost."""
 
 
-Happening = TypeVar("Happening")
+Emitted = TypeVar("Emitted")
 
 
-class WorkTask(Protocol[Happening]):
+class WorkTask(Protocol[Emitted]):
     """A piece of work, for whatever executor can do it."""
 
     @property
@@ -78,12 +85,12 @@ class WorkTask(Protocol[Happening]):
         """How many there are in the group."""
         ...
 
-    def subtract(self, event: Happening) -> Self:
+    def subtract(self, event: Emitted) -> Self:
         """Return what is left after an event."""
         ...
 
-    def fail(self, reason: str) -> Iterable[Happening]:
-        """Yield failures for what is left, because nobody can do it."""
+    def fail(self, reason: str) -> Iterable[Emitted]:
+        """Yield failures for what is left, because no worker can do it."""
         ...
 
 
@@ -106,9 +113,9 @@ class SingleEventTask:
         return self
 
 
-async def perform_single(executor: TaskExecutor, task: WorkTask[Happening]) -> Happening:
+async def perform_single(executor: TaskExecutor, task: WorkTask[Emitted]) -> Emitted:
     """Perform a `SingleEventTask`, and return its event."""
-    emitted: list[Happening] = []
+    emitted: list[Emitted] = []
     await executor.perform(task, emitted.append)
     [event] = emitted
     return event
@@ -116,7 +123,7 @@ async def perform_single(executor: TaskExecutor, task: WorkTask[Happening]) -> H
 
 @dataclass(frozen=True)
 class ConversationTask:
-    """What a conversation lacks."""
+    """A conversation to hold or to judge, and the part of it that is missing."""
 
     job: Job | None
     """The conversation, to be held; None: it is held already."""
@@ -133,7 +140,7 @@ class ConversationTask:
 
     @property
     def key(self) -> ConversationKey:
-        """What identifies the conversation to be held: after a failed try, the next one."""
+        """Key of the conversation to be held: after a failed try, that of the next one."""
         assert self.job is not None
         key = self.job.key
         return key if self.known is None else replace(key, id=derive_next_try(self.known.id))
@@ -197,7 +204,7 @@ class LocalExecutor:
         if task.group not in self._groups:
             self._groups[task.group] = _Shared(self._participants.keep_answers(), task.of_group)
         try:
-            with staying():
+            with sticky_session():
                 conversation: Conversation | None = task.known
                 lacking: Sequence[VerdictKey] = task.lacking
                 if task.job is not None:
@@ -214,7 +221,7 @@ class LocalExecutor:
         self, task: ConversationTask, job: Job, emit: Emit
     ) -> tuple[Conversation, Sequence[VerdictKey]]:
         async with self._conversation_slots:
-            chatbot = self._participants.make_chatbot_of(job)
+            chatbot = self._participants.make_chatbot(job.chatbot, job.key)
             resumable = not has_memory(chatbot)
             with self._participants.count_as_work():
                 conversation = await converse(
@@ -294,3 +301,46 @@ def is_same_failure(one: Conversation, other: Conversation) -> bool:
     """Return whether both failed for the same reason, after the same words."""
     said = [[(turn.user, turn.reply) for turn in held.turns] for held in (one, other)]
     return other.stop_reason == "error" and one.error == other.error and said[0] == said[1]
+
+
+@dataclass(frozen=True)
+class ConversationWork:
+    """Conversations are held and judged (an `ExecutorMaker`)."""
+
+    scenario: Scenario
+    """The experiment's pack, with what an attack changed."""
+    judge: bool
+    """Whether replies are judged."""
+    max_turns: int
+    vectors: Mapping[str, bytes] | None = None
+    """The files of the documents' vectors, for machines that lack them; None: no machine does."""
+
+    def make_executor(
+        self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
+    ) -> LocalExecutor:
+        """See `ExecutorMaker`."""
+        participants = Participants(experiment, self.scenario, pool, self.judge, self.max_turns, limits)
+        if self.vectors is not None:
+            place_vectors(participants.knowledge_base.folder, self.vectors)
+        return LocalExecutor(participants)
+
+
+def place_vectors(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the documents' vectors where they belong, unless they are there.
+
+    Raises:
+        OperationalError: the cache cannot be written.
+    """
+    with building(folder, silent):
+        if not folder.exists():
+            with replacing(folder) as partial:
+                for name, content in files.items():
+                    path = partial / name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+
+
+def read_vectors(folder: Path) -> dict[str, bytes] | None:
+    """Return the files of the documents' vectors by their names; None: there are none yet."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): read_file(path) for path in files} or None

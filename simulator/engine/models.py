@@ -23,12 +23,12 @@ from hallulab.agents.models.transport import PatientTransport, make_network
 from hallulab.agents.models.watched_pool import WatchedPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import list_model_warnings
-from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.engine.batch import EVERYTHING, check_batch_apis, serve_waves
+from hallulab.simulator.engine.batch import EVERYTHING, check_batch_apis, make_waves, serve_waves
 from hallulab.simulator.options.groups import BatchService, RecordingOptions, WorkerOptions, to_path
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.recipients import collect_endpoints
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class RunSettings:
     ray: str | None = None
     """Address of the Ray cluster whose actors do the work, or `local`; None: no cluster."""
     ray_resources: tuple[str, ...] = ()
-    """What each actor takes, as NAME=AMOUNT."""
+    """Resources of each actor, as NAME=AMOUNT."""
     prepare_worker: Callable[[], None] | None = None
     """Called first in each worker process; for tests and measurements."""
 
@@ -103,19 +103,6 @@ class RunSettings:
             )
         if self.ray_resources and self.ray is None:
             raise UsageError("--ray-resources: these are of actors of a Ray cluster. Give --ray, too.")
-
-
-def ensure_model(experiment: Experiment) -> Experiment:
-    """Return the experiment with a model: its own, or the default one if hallulab serves it.
-
-    Raises:
-        UsageError: an endpoint is given but not the model's name.
-    """
-    if experiment.model is not None:
-        return experiment
-    if experiment.base_url is not None:
-        raise UsageError(f"name the model that {experiment.base_url} serves with --model.")
-    return experiment.model_copy(update={"model": DEFAULT_CPU_MODEL})
 
 
 def make_limits(experiment: Experiment, recording: Recording, sharers: int = 1) -> AdaptiveLimits | None:
@@ -166,6 +153,74 @@ async def open_pool(
         recording.close()
 
 
+class OpenModels:
+    """The models of an experiment. They are served once, when they are first needed, and closed together.
+
+    Args:
+        experiment: it.
+        settings: how its models are asked.
+        pool: the models; they have no address until they are served.
+        waves: asks the models in waves; None: they are asked one by one.
+        limits: found out by asking; None: concurrency is a number.
+        until_the_end: closes what serves them.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        settings: RunSettings,
+        pool: ModelPool,
+        waves: BatchTransport | None,
+        limits: AdaptiveLimits | None,
+        until_the_end: AsyncExitStack,
+    ) -> None:
+        self.experiment = experiment
+        self.settings = settings
+        self.pool = pool
+        self.waves = waves
+        self.limits = limits
+        self.revision: str | None = None
+        """Revision of the model that is served here; None: not known."""
+        self._until_the_end = until_the_end
+        self._serving = asyncio.Lock()
+        self._served = False
+
+    async def serve(self, needed: bool, asked: Collection[str]) -> None:
+        """Serve the models, unless they are; see `serve_models`.
+
+        Raises:
+            UsageError, OperationalError: see `serve_models`.
+        """
+        async with self._serving:  # live conversations of several scenarios begin at the same time
+            if not self._served:
+                serving = serve_models(self.pool, self.settings, needed, self.waves, asked)
+                self.revision = await self._until_the_end.enter_async_context(serving)
+                self._served = True
+
+
+@asynccontextmanager
+async def open_models(
+    experiment: Experiment, settings: RunSettings, watched: bool = False
+) -> AsyncIterator[OpenModels]:
+    """Open the models of an experiment, for a run or for live conversations. Nothing is served yet.
+
+    Args:
+        watched: see `open_pool`.
+
+    Raises:
+        UsageError: no model is named, or the recording or the settings are at fault.
+        OperationalError: the recording cannot be opened.
+    """
+    waves = make_waves(experiment, settings.batch)
+    recording = open_recording(settings)
+    limits = None if waves else make_limits(experiment, recording)
+    async with (
+        open_pool(experiment, recording, waves or settings.transport, limits, watched) as pool,
+        AsyncExitStack() as until_the_end,
+    ):
+        yield OpenModels(experiment, settings, pool, waves, limits, until_the_end)
+
+
 @asynccontextmanager
 async def serve_models(
     pool: ModelPool,
@@ -177,7 +232,7 @@ async def serve_models(
     """Serve the models that have no address, check that all answer, and yield the revision served.
 
     Args:
-        needed: False if nobody asks a model; then nothing is started or checked.
+        needed: False if no model is asked; then nothing is started or checked.
         waves: asks the models in waves later; None: they are asked one by one.
         asked: names of the models that are asked; None: all.
 
@@ -271,19 +326,3 @@ async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
 
     with shown_progress(quiet) as on_progress:
         await asyncio.to_thread(knowledge.build, on_progress)
-
-
-@asynccontextmanager
-async def start_embedding(knowledge: KnowledgeBase, starts: bool) -> AsyncIterator[asyncio.Task[None] | None]:
-    """Make the vectors while a model server starts here and shows its progress; yield what to wait for.
-
-    Args:
-        starts: whether a server is started; if not, nothing is made and None is yielded.
-    """
-    task = asyncio.create_task(build_knowledge(knowledge, quiet=True)) if starts else None
-    try:
-        yield task
-    finally:
-        # If the server did not start, its error is the one to tell.
-        if task is not None and not task.done():
-            task.cancel()

@@ -1,77 +1,155 @@
-"""Build the participants of an experiment: its users, chatbots and detectors."""
+"""The participants of an experiment: its users, chatbots and detectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 from hallulab.agents.models.adaptive import AdaptiveLimits
+from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.users.personas import StyleProfile, find_manner, speaking
-from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser
+from hallulab.agents.users.personas import StyleProfile, find_manner, slipped, speaking
+from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser, UserFailed, UserMove, turn_seed
 from hallulab.chatbots.evidence import EvidenceSource
-from hallulab.chatbots.protocol import Chatbot, ChatbotContext
+from hallulab.chatbots.pipeline import failures_as_chatbot_errors
+from hallulab.chatbots.protocol import Chatbot, ChatbotContext, Reply, has_memory
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
-from hallulab.detectors.base.protocol import Detector, DetectorContext
+from hallulab.detectors.base.protocol import Detector, DetectorContext, run_detector
 from hallulab.detectors.registry import make_detector
+from hallulab.scenarios.attacks.attack import UserOrder
 from hallulab.scenarios.attacks.retrieval import AttackedRetriever
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.packs.pack import Persona, Reading, Scenario
-from hallulab.scenarios.transcript import Retriever
-from hallulab.simulator.engine.attacked import SearchNotingChatbot
-from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage, User
-from hallulab.simulator.engine.plan import Job, choose_language, draw_user_model, select_personas
-from hallulab.simulator.engine.users import InjectingUser, ScriptedUser, TypoUser, check_script
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.scenarios.packs.pack import Persona, Reading, Scenario, ScriptedMessage
+from hallulab.scenarios.transcript import Message, Retriever, Turn, TurnView
+from hallulab.simulator.engine.batch import EVERYTHING
+from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage, TurnObserver, User
+from hallulab.simulator.engine.plan import Job
+from hallulab.simulator.records.choices import choose_language, draw_user_model, select_personas
+from hallulab.simulator.records.experiment import Component, Experiment
 
 
-@dataclass(frozen=True)
 class Participants:
-    """Who takes part: makes users and chatbots for jobs, and holds the detectors."""
+    """Who takes part in an experiment: makes users and chatbots for its conversations, and has the detectors.
 
-    make_user: Callable[[Job], User]
-    """Makes the simulated user of a job."""
-    make_chatbot: Callable[[Component, int, str], Chatbot]
-    """Makes a chatbot for a conversation with a seed, and with what tells it from others."""
-    detectors: Sequence[Detector]
-    evidence: EvidenceSource | None
-    """The knowledge base that detectors may search, and in which evidence is searched that chatbots do not
-    name; None: there are no documents."""
-    max_turns: int
-    """Replies after which a conversation is stopped."""
-    concurrency: int
-    """Conversations held, and turns judged, at the same time."""
-    keep_answers: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Keeps answers of models until it ends (`Recording.stretch`)."""
-    count_as_work: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Counts a conversation or judgement as under way until it ends (`WorkUnderWay.piece`)."""
-    limits: AdaptiveLimits | None = None
-    """The endpoints' limits, which say how many conversations are held and turns judged; None: `concurrency`
-    does."""
-    make_attacked_chatbot: Callable[[Component, int, str, str], Chatbot] | None = None
-    """Makes a chatbot for a conversation with a seed, what tells it from others, and a persona, whose
-    searches are attacked; None: none is."""
+    Args:
+        experiment: it, with its model.
+        scenario: its pack, with what an attack planted.
+        pool: its models.
+        judge: whether replies are judged; if not, there are no detectors.
+        max_turns: replies after which a conversation is stopped.
+        limits: the endpoints' limits, which say how many conversations are held and turns judged; None:
+            `concurrency` does.
+        waves: asks the models in waves; None: they are asked one by one.
+
+    Raises:
+        UsageError: a detector cannot be made, or a persona's script asks a detector that there is not.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        scenario: Scenario,
+        pool: ModelPool,
+        judge: bool,
+        max_turns: int,
+        limits: AdaptiveLimits | None = None,
+        waves: BatchTransport | None = None,
+    ) -> None:
+        self.max_turns = max_turns
+        self.limits = limits
+        self.concurrency = experiment.at_once if waves is None else EVERYTHING
+        """Conversations held, and turns judged, at the same time."""
+        self.knowledge_base = KnowledgeBase(
+            scenario, embedding_model=experiment.embedding_model, recording=pool.recording
+        )
+        """The pack's documents; their vectors are made when they are first needed."""
+        self.detectors: Sequence[Detector] = (
+            make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
+        )
+        self.evidence = EvidenceSource(self.knowledge_base, experiment.top_k) if scenario.documents else None
+        """Where evidence is searched that chatbots do not name; None: there are no documents."""
+        self._experiment, self._scenario, self._pool, self._waves = experiment, scenario, pool, waves
+        self._by_name = {detector.name: detector for detector in self.detectors}
+        self._parts = ComponentFactory()
+        for persona in select_personas(experiment, scenario):
+            check_script(persona, self._by_name)
+        if waves is not None:
+            require_batchable(self.detectors)
 
     @property
     def knowledge(self) -> Retriever | None:
-        """The knowledge base that detectors may search."""
+        """The knowledge base that detectors may search; None: there are no documents."""
         return None if self.evidence is None else self.evidence.retriever
 
-    def make_chatbot_of(self, job: Job) -> Chatbot:
-        """Make the chatbot of a job's conversation."""
-        return self.make_chatbot_for(job.chatbot, job.key)
+    def keep_answers(self) -> AbstractContextManager[None]:
+        """Keep answers of models until the block ends, for all who ask the same."""
+        return self._pool.recording.stretch()
 
-    def make_chatbot_for(self, bot: Component, key: ConversationKey) -> Chatbot:
+    def count_as_work(self) -> AbstractContextManager[None]:
+        """Count a conversation or judgement as under way: a wave is sent when all of them wait for one."""
+        return nullcontext() if self._waves is None else self._waves.work.piece()
+
+    def make_user(self, job: Job) -> User:
+        """Make the user of a conversation."""
+        if isinstance(job.user, GivenMessage):
+            return job.user
+        user: User
+        if job.user.messages:
+            user = ScriptedUser(job.user.messages, self._by_name, self.evidence)
+        else:
+            user = self._simulate_user(job.user, job.key)
+        return user if job.order is None else InjectingUser(user, job.order)
+
+    def _simulate_user(self, persona: Persona, key: ConversationKey) -> User:
+        experiment = self._experiment
+        style = StyleProfile() if key.manner is None else find_manner(key.manner)
+        language = choose_language(experiment, self._scenario)
+        simulated = SimulatedUser(
+            speaking(persona, style, language),
+            self._scenario.domain,
+            self._pool,
+            key.seed,
+            model=draw_user_model(experiment, persona.id, key.seed),
+            min_turns=experiment.min_turns,
+            max_tokens=min(experiment.reply_tokens or MAX_TOKENS, style.tokens or MAX_TOKENS, MAX_TOKENS),
+            short=style.short,
+            language=language,
+        )
+        # The slips are those of English words and articles.
+        return simulated if language else TypoUser(simulated, style, persona.id, key.seed)
+
+    def make_chatbot(self, bot: Component, key: ConversationKey) -> Chatbot:
         """Make a chatbot for a conversation."""
         # Not the identifier, which is another one after each change of our code: a replay would miss.
         turn = None if key.branch is None else key.branch.turn
         conversation = digest([key.persona, key.seed, key.chatbot, turn])
-        if self.make_attacked_chatbot is None:
-            return self.make_chatbot(bot, key.seed, conversation)
-        return self.make_attacked_chatbot(bot, key.seed, conversation, key.persona)
+        attack = self._experiment.attack
+        if attack is None or attack.retrieval is None:
+            return self._build_chatbot(bot, key.seed, conversation, self.knowledge_base)
+        searches = AttackedRetriever(self.knowledge_base, attack.retrieval, attack.seed, key.persona)
+        made = self._build_chatbot(bot, key.seed, conversation, searches)
+        return SearchNotingChatbot(made, searches, self._experiment.top_k)
+
+    def make_sample_chatbot(self, bot: Component) -> Chatbot:
+        """Make a chatbot for no conversation, to describe it."""
+        return self._build_chatbot(bot, self._experiment.seed, "", self.knowledge_base)
+
+    def _build_chatbot(self, bot: Component, seed: int, conversation: str, searches: Retriever) -> Chatbot:
+        context = ChatbotContext(
+            models=self._pool,
+            model=self._experiment.roles.get("chatbot"),
+            knowledge=searches,
+            scenario=self._scenario,
+            seed=seed,
+            top_k=self._experiment.top_k,
+            options=self._experiment.options_of(bot),
+            conversation=conversation,
+            parts=self._parts,
+        )
+        with self._experiment.placing_errors(bot):
+            return make_chatbot(bot.kind, context)
 
 
 def make_detectors(
@@ -110,102 +188,184 @@ def is_model_needed(detectors: Sequence[Detector]) -> bool:
     return any(detector.traits.needs_model for detector in detectors)
 
 
-def make_knowledge(experiment: Experiment, scenario: Scenario, pool: ModelPool) -> KnowledgeBase:
-    """Return the knowledge base of a pack; its vectors are made when they are first needed."""
-    return KnowledgeBase(scenario, embedding_model=experiment.embedding_model, recording=pool.recording)
-
-
-def build_participants(
-    experiment: Experiment,
-    scenario: Scenario,
-    pool: ModelPool,
-    knowledge: KnowledgeBase,
-    judge: bool,
-    max_turns: int,
-    limits: AdaptiveLimits | None = None,
-) -> Participants:
-    """Build everybody who takes part in an experiment.
-
-    Args:
-        knowledge: the pack's knowledge base.
-        judge: whether replies are judged; if not, there are no detectors.
-        max_turns: replies after which a conversation is stopped.
-        limits: see `Participants`.
+def require_batchable(detectors: Sequence[Detector]) -> None:
+    """Check that detectors can be asked in waves.
 
     Raises:
-        UsageError: a detector cannot be made, or a persona's script asks a detector that there is not.
+        UsageError: one judges a single reply at a time and asks a model, so each reply would be a wave.
     """
-    detectors = make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
-    by_name = {detector.name: detector for detector in detectors}
-    for persona in select_personas(experiment, scenario):
-        check_script(persona, by_name)
-    evidence = EvidenceSource(knowledge, experiment.top_k) if scenario.documents else None
-    factory = ComponentFactory()
+    from hallulab.detectors.peers.detector import PeerDetector
 
-    def make_user(job: Job) -> User:
-        if isinstance(job.user, GivenMessage):
-            return job.user
-        user: User
-        if job.user.messages:
-            user = ScriptedUser(job.user.messages, by_name, evidence)
-        else:
-            user = _simulate_user(experiment, scenario, pool, job.user, job.key)
-        return user if job.order is None else InjectingUser(user, job.order)
+    for detector in detectors:
+        if isinstance(detector, PeerDetector) and detector.traits.needs_model:
+            raise UsageError(
+                f"--batch: the detector {detector.name!r} judges one reply at a time, so its questions fill "
+                "no wave. Leave it out, and judge with it afterwards by `hallulab detect` without --batch."
+            )
 
-    def make_bot(chosen: Component, seed: int, conversation: str, searches: Retriever = knowledge) -> Chatbot:
-        context = ChatbotContext(
-            models=pool,
-            model=experiment.roles.get("chatbot"),
-            knowledge=searches,
-            scenario=scenario,
-            seed=seed,
-            top_k=experiment.top_k,
-            options=experiment.options_of(chosen),
-            conversation=conversation,
-            parts=factory,
+
+class SearchNotingChatbot:
+    """Says in the steps of each reply what was done to the searches for it.
+
+    Args:
+        chatbot: makes the replies.
+        searches: what it searches with, and what searches at once for a chatbot that does not say what it
+            read: what was done to that search belongs to the reply.
+        top_k: passages of a reply.
+    """
+
+    def __init__(self, chatbot: Chatbot, searches: AttackedRetriever, top_k: int) -> None:
+        self._chatbot = chatbot
+        self._searches = searches
+        self._source = EvidenceSource(searches, top_k)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the chatbot remembers more than the history that it is given."""
+        return has_memory(self._chatbot)
+
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        """See `Chatbot.reply`."""
+        self._searches.take_steps()  # those of a reply that failed are no part of this one
+        made = await self._chatbot.reply(history)
+        with failures_as_chatbot_errors(made.calls):
+            made = await self._source.complete(made)
+        return made.model_copy(update={"steps": (*made.steps, *self._searches.take_steps())})
+
+
+class ScriptedUser:
+    """Says one message after the other, and stops after the last one.
+
+    A message may depend on a detector's verdict on the reply before. The detector judges that reply here, and
+    again with all others when the conversation has ended. Then its requests are answered from memory, and are
+    counted once.
+
+    Args:
+        messages: the script.
+        detectors: the experiment's detectors by name.
+        evidence: what they may search, and what gives a reply its evidence; None: nothing.
+    """
+
+    def __init__(
+        self,
+        messages: Sequence[ScriptedMessage],
+        detectors: Mapping[str, Detector],
+        evidence: EvidenceSource | None,
+    ) -> None:
+        self._messages = messages
+        self._detectors = detectors
+        self._evidence = evidence
+        self._last: Turn | None = None
+
+    def heard(self, turn: Turn) -> None:
+        """See `TurnObserver.heard`."""
+        self._last = turn
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """See `User.next`.
+
+        Raises:
+            UserFailed: the message depends on a verdict, and the detector gave none.
+        """
+        said = sum(message.role == "user" for message in history)
+        if said == len(self._messages):
+            return UserMove(text=None, stop="script_ended")
+        message = self._messages[said]
+        if message.by is None or self._last is None:
+            return UserMove(text=message.text)
+        flagged = await self._flagged(message.by, history, self._last)
+        return UserMove(text=message.flagged if flagged else message.unflagged)
+
+    async def _flagged(self, by: str, history: Sequence[Message], turn: Turn) -> bool:
+        try:
+            turn = turn if self._evidence is None else await self._evidence.complete(turn)
+        except HallulabError as error:
+            raise UserFailed(
+                f"the script asks what {by} says, and it has no evidence: {error}", ()
+            ) from error
+        view = TurnView(
+            history=tuple(history[:-2]),
+            question=turn.user,
+            passages=turn.passages,
+            reply=turn.reply,
+            knowledge=None if self._evidence is None else self._evidence.retriever,
         )
-        with experiment.placing_errors(chosen):
-            return make_chatbot(chosen.kind, context)
-
-    attack = experiment.attack
-    make_attacked: Callable[[Component, int, str, str], Chatbot] | None = None
-    if attack is not None and attack.retrieval is not None:
-        knobs, attack_seed = attack.retrieval, attack.seed
-
-        def make_attacked(chosen: Component, seed: int, conversation: str, persona: str) -> Chatbot:
-            searches = AttackedRetriever(knowledge, knobs, attack_seed, persona)
-            made = make_bot(chosen, seed, conversation, searches)
-            return SearchNotingChatbot(made, searches, experiment.top_k)
-
-    return Participants(
-        make_user,
-        make_bot,
-        detectors,
-        evidence,
-        max_turns,
-        experiment.at_once,
-        pool.recording.stretch,
-        limits=limits,
-        make_attacked_chatbot=make_attacked,
-    )
+        [judgement] = await run_detector(self._detectors[by], [view])
+        if judgement.outcome != "scored" or judgement.flagged is None:
+            why = judgement.error or judgement.outcome
+            raise UserFailed(f"the script asks what {by} says, and it gave no verdict: {why}", ())
+        return judgement.flagged
 
 
-def _simulate_user(
-    experiment: Experiment, scenario: Scenario, pool: ModelPool, persona: Persona, key: ConversationKey
-) -> User:
-    """Return the simulated user of a persona, in the conversation's style."""
-    style = StyleProfile() if key.manner is None else find_manner(key.manner)
-    language = choose_language(experiment, scenario)
-    simulated = SimulatedUser(
-        speaking(persona, style, language),
-        scenario.domain,
-        pool,
-        key.seed,
-        model=draw_user_model(experiment, persona.id, key.seed),
-        min_turns=experiment.min_turns,
-        max_tokens=min(experiment.reply_tokens or MAX_TOKENS, style.tokens or MAX_TOKENS, MAX_TOKENS),
-        short=style.short,
-        language=language,
-    )
-    # The slips are those of English words and articles.
-    return simulated if language else TypoUser(simulated, style, persona.id, key.seed)
+def check_script(persona: Persona, detectors: Mapping[str, Detector]) -> None:
+    """Check that there are the detectors on which a persona's messages depend.
+
+    Raises:
+        UsageError: one is missing; names persona and message.
+    """
+    for number, message in enumerate(persona.messages, start=1):
+        if message.by is not None and message.by not in detectors:
+            raise UsageError(
+                f"persona {persona.id}, message {number}: it depends on {message.by!r}, which does not judge "
+                "here. Put it among the detectors of `run`, or correct `by`."
+            )
+
+
+class TypoUser:
+    """Makes the slips of a manner in what another user says.
+
+    Args:
+        user: the user.
+        manner: the manner.
+        persona: the persona's identifier.
+        seed: seed of the conversation.
+    """
+
+    def __init__(self, user: User, manner: StyleProfile, persona: str, seed: int) -> None:
+        self._user = user
+        self._manner = manner
+        self._persona = persona
+        self._seed = seed
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """See `User.next`."""
+        move = await self._user.next(history)
+        if move.text is None:
+            return move
+        seed = turn_seed(self._seed, self._persona, len(history) // 2)
+        return move.model_copy(update={"text": slipped(move.text, self._manner, seed)})
+
+
+class InjectingUser:
+    """Puts an order behind one message of another user.
+
+    That user does not see the order, so it cannot obey it. All else goes on as without: the flaws of the
+    user, and what it says next, are those of its own words.
+
+    Args:
+        user: the user.
+        order: the order, and the turn of the message.
+    """
+
+    def __init__(self, user: User, order: UserOrder) -> None:
+        self._user = user
+        self._order = order
+        self._said: str | None = None
+
+    def heard(self, turn: Turn) -> None:
+        """See `TurnObserver.heard`."""
+        if turn.index == self._order.turn:
+            self._said = self._order.remove(turn.user)
+        if isinstance(self._user, TurnObserver):
+            self._user.heard(turn)
+
+    async def next(self, history: Sequence[Message]) -> UserMove:
+        """See `User.next`."""
+        place = 2 * self._order.turn
+        own = list(history)
+        if self._said is not None and len(own) > place:
+            own[place] = Message(role="user", text=self._said)
+        move = await self._user.next(own)
+        if move.text is None or len(history) != place:
+            return move
+        return move.model_copy(update={"text": self._order.after(move.text)})

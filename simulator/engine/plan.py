@@ -1,23 +1,48 @@
-"""List the conversations of an experiment."""
+"""List the conversations of an experiment: from their beginning, or branching off from a finished run's.
+
+In fixed-prefix mode (docs/fixed-prefix.md) all chatbots get the same history and the same message of the
+user, and each gives one reply. So what differs between the replies is the chatbot's doing, and not that of
+the way a conversation took.
+"""
 
 from __future__ import annotations
 
-import random
-import shlex
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.users.personas import draw_manner, find_manner
-from hallulab.scenarios.attacks.attack import UserOrder, draw_user_order, hash_attack
+from hallulab.chatbots.registry import collect_instructions
+from hallulab.scenarios.attacks.attack import (
+    AttackRecord,
+    UserOrder,
+    apply_attack,
+    draw_user_order,
+    hash_attack,
+)
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Scenario
-from hallulab.scenarios.text.languages import ENGLISH
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.text.wording import format_count
+from hallulab.scenarios.transcript import Branch, Conversation, Turn
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage
-from hallulab.simulator.records.config import Component, Experiment
-from hallulab.simulator.records.makers import ComponentVersions, identify_makers
+from hallulab.simulator.records.choices import (
+    choose_language,
+    compute_scenario_version,
+    count_users,
+    draw_user_model,
+    enumerate_users,
+    get_model_name,
+    select_personas,
+)
+from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.experiment_json import BranchedFrom, ComponentVersions, SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals, LineHeader
+from hallulab.simulator.records.provenance import identify_makers
 
 MOST_CONVERSATIONS = 1_000_000
 """Most conversations of one experiment. At a tenth of a second each they take a day."""
@@ -63,17 +88,41 @@ class _ExperimentPlan:
         return _build_jobs(self._experiment, self._scenario, self._made_by)
 
 
-def plan(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions | None = None) -> Plan:
+def plan(
+    experiment: Experiment,
+    scenario: Scenario,
+    made_by: ComponentVersions | None = None,
+    branching: Branching | None = None,
+) -> Plan:
     """Return all conversations of the experiment, user by user, so that pairs are complete early.
 
     Args:
+        scenario: its pack.
         made_by: who makes them; None: `identify_makers`, with models identified by their names.
+        branching: where they branch off from a finished run; None: they begin at their beginning.
 
     Raises:
         UsageError: like `check_plan` and `identify_makers`.
     """
+    made_by = made_by or identify_makers(experiment)
+    if branching is not None:
+        return branch_jobs(branching.prefixes, experiment, scenario, made_by)
     check_plan(experiment, scenario)
-    return _ExperimentPlan(experiment, scenario, made_by or identify_makers(experiment))
+    return _ExperimentPlan(experiment, scenario, made_by)
+
+
+def load_attacked(experiment: Experiment) -> tuple[Scenario, AttackRecord | None]:
+    """Load the experiment's scenario, with its attack; and what was planted, None without an attack.
+
+    Raises:
+        UsageError: like `load_scenario` and `apply_attack`.
+    """
+    scenario = load_scenario(experiment.scenario)
+    if experiment.attack is None:
+        return scenario, None
+    scenario, planted = apply_attack(scenario, experiment.attack)
+    known = {bot.name: collect_instructions(bot.kind, bot.options) for bot in experiment.chatbots}
+    return scenario, planted.model_copy(update={"instructions": known})
 
 
 def check_plan(experiment: Experiment, scenario: Scenario) -> None:
@@ -97,52 +146,22 @@ def check_plan(experiment: Experiment, scenario: Scenario) -> None:
     )
 
 
-def count_users(experiment: Experiment, scenario: Scenario) -> int:
-    """Return how many users talk with each chatbot."""
-    personas = len(select_personas(experiment, scenario))
-    return personas * experiment.repeats if experiment.count is None else experiment.count if personas else 0
-
-
-def enumerate_seeds(experiment: Experiment, scenario: Scenario) -> range:
-    """Return the seeds of the experiment's users."""
-    personas = len(select_personas(experiment, scenario))
-    repeats = experiment.repeats if experiment.count is None else -(-experiment.count // max(1, personas))
-    return range(experiment.seed, experiment.seed + repeats)
-
-
-def enumerate_users(experiment: Experiment, scenario: Scenario) -> Iterator[tuple[Persona, int]]:
-    """Yield the users of the experiment: a persona and a seed each.
-
-    They come persona by persona. With `count`, they are drawn: seed by seed, all personas in an order drawn
-    from the seed. So each persona has as many users as another, or one more, and a larger count only adds.
-    """
-    personas = select_personas(experiment, scenario)
-    if experiment.count is None:
-        for persona in personas:
-            for seed in enumerate_seeds(experiment, scenario):
-                yield persona, seed
-        return
-    left = experiment.count
-    for seed in enumerate_seeds(experiment, scenario):
-        drawn = random.Random(seed).sample(personas, len(personas))  # noqa: S311 - a seeded choice of data
-        for persona in drawn[:left]:
-            yield persona, seed
-        left -= len(drawn)
-
-
 def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVersions) -> Iterator[Job]:
     chatbot_model = get_model_name(experiment, "chatbot")
     shared = {
         "scenario": compute_scenario_version(scenario),
         "turns": [experiment.min_turns, experiment.max_turns],
-        **reply_settings(experiment),
+        **_get_reply_settings(experiment),
     }
     if experiment.attack is not None:  # without one, identifiers are those of before there were attacks
         shared["attack"] = hash_attack(experiment.attack)
     if (language := choose_language(experiment, scenario)) is not None:
         shared["language"] = language
     for persona, seed in enumerate_users(experiment, scenario):
-        order = _order(experiment, persona, seed)
+        order = None
+        if (attack := experiment.attack) is not None:
+            given = attack.user_injections
+            order = draw_user_order(given, attack.seed, experiment.min_turns, persona.id, seed)
         manner = None if persona.messages else draw_manner(experiment.manners, persona.id, seed)
         spoken = {} if manner is None else {"manner": [manner, find_manner(manner).model_dump(mode="json")]}
         played_by = experiment.served_name(draw_user_model(experiment, persona.id, seed))
@@ -171,14 +190,11 @@ def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVe
             yield Job(key, persona, bot, order)
 
 
-def _order(experiment: Experiment, persona: Persona, seed: int) -> UserOrder | None:
-    attack = experiment.attack
-    if attack is None:
-        return None
-    return draw_user_order(attack.user_injections, attack.seed, experiment.min_turns, persona.id, seed)
+REPLIES = 1
+"""Replies of a branched conversation."""
 
 
-def reply_settings(experiment: Experiment) -> dict[str, Any]:
+def _get_reply_settings(experiment: Experiment) -> dict[str, Any]:
     """Return the settings that decide replies and belong to no chatbot."""
     return {
         "reply_tokens": experiment.reply_tokens,
@@ -186,45 +202,178 @@ def reply_settings(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def select_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Persona]:
-    """Return the personas that `personas` and `limit` select.
+@dataclass(frozen=True)
+class PrefixSource:
+    """Where conversations branch off."""
+
+    chatbot: str
+    """Name of the chatbot with whom they were held."""
+    conversations: Sequence[Conversation]
+    """These conversations; no two have the same persona and seed."""
+    turns: frozenset[int] | None
+    """Turns that are repeated; None: all."""
+
+    def branches(self) -> list[tuple[Conversation, Turn]]:
+        """Return the turns that are repeated, each with its conversation."""
+        return [
+            (conversation, turn)
+            for conversation in self.conversations
+            for turn in conversation.turns
+            if self.turns is None or turn.index in self.turns
+        ]
+
+    def identity(self) -> dict[str, str]:
+        """Return what must not change while a folder with branches grows: hashes of the texts given."""
+        texts = {
+            f"conversation with persona {one.persona}, seed {one.seed}": digest(
+                [one.id, [[turn.user, turn.reply] for turn in one.turns]]
+            )[:16]
+            for one in self.conversations
+        }
+        return {"the chatbot that is branched off from": self.chatbot, **texts}
+
+
+def branch_jobs(
+    prefixes: PrefixSource, experiment: Experiment, scenario: Scenario, made_by: ComponentVersions
+) -> list[Job]:
+    """Return a conversation for every branch and chatbot, branch by branch, so that pairs are complete early.
+
+    The seed is that of the earlier conversation, so its own chatbot is asked the same again.
+    """
+    model = get_model_name(experiment, "chatbot")
+    shared = {
+        "scenario": compute_scenario_version(scenario),
+        "model": model,
+        **_get_reply_settings(experiment),
+    }
+    attack = experiment.attack
+    if attack is not None and attack.retrieval is not None:  # the scenario shows what is done to documents
+        shared["attack"] = hash_attack(attack)
+    jobs = []
+    for conversation, turn in prefixes.branches():
+        branch = Branch(
+            conversation=conversation.id, turn=turn.index, history=conversation.history(turn.index)
+        )
+        for bot in experiment.chatbots:
+            version = made_by.version(bot.name)
+            identity = {
+                **shared,
+                "made_by": version,
+                "chatbot": bot.name,
+                "seed": conversation.seed,
+                "branch": branch.model_dump(mode="json"),
+                "message": turn.user,
+            }
+            key = ConversationKey(
+                digest(identity)[:16],
+                conversation.scenario,
+                conversation.persona,
+                bot.name,
+                model,
+                conversation.seed,
+                version,
+                branch,
+            )
+            jobs.append(Job(key, GivenMessage(turn.user), bot))
+    return jobs
+
+
+@dataclass(frozen=True)
+class Branching:
+    """A finished run, and where conversations branch off from it."""
+
+    run: Path
+    prefixes: PrefixSource
+    """The turns that are repeated."""
+    free: Journals
+    """Conversations of all its chatbots with the same personas and seeds, and the verdicts on them."""
+
+    def saved(self) -> BranchedFrom:
+        """Return what `experiment.json` says of it."""
+        return BranchedFrom(run=str(self.run), chatbot=self.prefixes.chatbot, digest=digest(self.identity))
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """Values that must not change while a folder with branches grows."""
+        return self.prefixes.identity()
+
+    def require_other(self, folder: RunFolder) -> None:
+        """Raise UsageError if `folder` is the run itself, which would be overwritten."""
+        if os.path.realpath(folder.path) == os.path.realpath(self.run):
+            raise UsageError(f"--out {folder.path}: this is the run to branch off from. Give another folder.")
+
+
+def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int] | None) -> Branching:
+    """Find the turns of one chatbot's conversations that are repeated.
+
+    One chatbot's, because every chatbot then answers after each history once: another chatbot's conversations
+    with the same personas begin with the same messages.
+
+    Args:
+        folder: the finished run.
+        chatbot: its chatbot whose conversations they are; None: the first that said something.
+        turns: the turns, from 0; None: all.
 
     Raises:
-        UsageError: one of `personas` is not in the pack.
+        UsageError: it is no run folder or is damaged, it branches off itself, or nothing is found.
     """
-    personas = scenario.personas
-    if experiment.personas is not None:
-        by_id = {persona.id: persona for persona in scenario.personas}
-        unknown = [name for name in experiment.personas if name not in by_id]
-        if unknown:
+    folder.require()
+    saved = folder.read_experiment()
+    if saved is not None and saved.branched_from is not None:
+        raise UsageError(
+            f"{folder.path}: its conversations branch off from {saved.branched_from.run}. "
+            "Branch off from that one."
+        )
+    journals = folder.read_journals()
+    spoken = [one for one in journals.conversations if one.turns]
+    if not spoken:
+        raise UsageError(f"{folder.conversations} has no reply yet: there is nothing to branch off from.")
+    name = chatbot or _choose_chatbot(spoken, saved)
+    own = [one for one in spoken if one.chatbot == name]
+    if not own:
+        names = ", ".join(sorted({one.chatbot for one in spoken}))
+        raise UsageError(
+            f"{folder.conversations} has no reply of a chatbot {name!r}. It has those of {names}."
+        )
+    prefixes = PrefixSource(name, _sort_unique(own, folder), None if turns is None else frozenset(turns))
+    if not prefixes.branches():
+        longest = max(len(one.turns) for one in own)
+        asked = ", ".join(map(str, sorted(turns or ())))
+        raise UsageError(
+            f"{folder.conversations}: no conversation of {name} has turn {asked}. The longest has "
+            f"{format_count(longest, 'turn')}; the first is turn 0."
+        )
+    return Branching(folder.path, prefixes, _select_same_cases(journals, prefixes.conversations, saved))
+
+
+def _choose_chatbot(spoken: Sequence[Conversation], saved: SavedExperiment | None) -> str:
+    """Return the first chatbot of the experiment that said something; else the first by name."""
+    said = {one.chatbot for one in spoken}
+    named = [bot.name for bot in saved.experiment.chatbots if bot.name in said] if saved else []
+    return (named or sorted(said))[0]
+
+
+def _sort_unique(own: Sequence[Conversation], folder: RunFolder) -> list[Conversation]:
+    """Return the conversations in the order of personas and seeds, of which none may occur twice."""
+    found: dict[tuple[str, str, int], Conversation] = {}
+    for conversation in own:
+        key = _build_case(conversation)
+        if key in found:
             raise UsageError(
-                f"scenario {scenario.name} has no persona {unknown[0]!r}; "
-                f"`hallulab list personas --scenario {shlex.quote(str(experiment.scenario))}` shows them."
+                f"{folder.conversations}: {conversation.chatbot} has two conversations with persona "
+                f"{conversation.persona}, seed {conversation.seed}, scenario {conversation.scenario}. "
+                "Branch off from one configuration at a time."
             )
-        personas = tuple(by_id[name] for name in experiment.personas)
-    return personas[: experiment.limit]
+        found[key] = conversation
+    return [found[key] for key in sorted(found)]
 
 
-def get_model_name(experiment: Experiment, role: str) -> str:
-    """Return the served name of the model that plays `role` (`chatbot` or `detector`)."""
-    return experiment.served_name(experiment.roles.get(role, DEFAULT_MODEL))
+def _select_same_cases(
+    journals: Journals, conversations: Sequence[Conversation], saved: SavedExperiment | None
+) -> Journals:
+    cases = {_build_case(one) for one in conversations}
+    return journals.current(saved).about(lambda head: _build_case(head) in cases)
 
 
-def draw_user_model(experiment: Experiment, persona: str, seed: int) -> str:
-    """Return which of `Experiment.user_models` plays a user, whichever chatbot that talks with."""
-    names = experiment.user_models
-    return draw_manner(names, persona, seed) or names[0]
-
-
-def compute_scenario_version(scenario: Scenario) -> str:
-    """Hash a pack's content without its licence, and without its personas, which are hashed one by one.
-
-    The language is hashed where it is written (`choose_language`).
-    """
-    return digest(scenario.model_dump(mode="json", exclude={"personas", "licence", "language"}))[:16]
-
-
-def choose_language(experiment: Experiment, scenario: Scenario) -> str | None:
-    """Return the language that users write: the experiment's, else the pack's; None: English."""
-    chosen = experiment.language or scenario.language
-    return None if chosen == ENGLISH else chosen
+def _build_case(conversation: Conversation | LineHeader) -> tuple[str, str, int]:
+    return (conversation.scenario, conversation.persona, conversation.seed)

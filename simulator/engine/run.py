@@ -1,27 +1,203 @@
-"""Run an experiment into its folder."""
+"""Run an experiment into its folder: from what is asked for to conversations and verdicts in its journals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from hallulab.agents.machine.ray_cluster import LOCAL
+from hallulab.agents.models.adaptive import join_reached
+from hallulab.agents.served_model import identify_models, read_claim_check
+from hallulab.chatbots.guarded.policy import KIND as GUARDED
+from hallulab.chatbots.protocol import Chatbot, describe_parts_version
+from hallulab.chatbots.registry import is_searching
+from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.simulator.engine.fixed_prefix import Branching, branch_jobs
-from hallulab.simulator.engine.leads import list_leads, list_leads_of_components, require_told
-from hallulab.simulator.engine.manifest import check_folder, warn_of_made_anew, write_manifest
-from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.engine.plan import Job, Plan, plan
-from hallulab.simulator.engine.request import RunRequest, load_request
-from hallulab.simulator.engine.stage import Performance, open_stage
-from hallulab.simulator.records.audit_log import read_chain
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.engine.batch import sending_waves
+from hallulab.simulator.engine.execution import ProgressBars, execute, freeze_long_lived_objects
+from hallulab.simulator.engine.executors import ConversationWork, Executor, LocalExecutor, read_vectors
+from hallulab.simulator.engine.models import OpenModels, RunSettings, build_knowledge, open_models
+from hallulab.simulator.engine.participants import Participants, is_model_needed
+from hallulab.simulator.engine.plan import (
+    REPLIES,
+    Branching,
+    Job,
+    Plan,
+    check_plan,
+    load_attacked,
+    plan,
+)
+from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
+from hallulab.simulator.engine.workers import WorkerExecutor
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_json import ComponentVersions
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.guard_log import write_guard_log
+from hallulab.simulator.records.importing import load_imported_scenario
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.makers import ComponentVersions
-from hallulab.simulator.records.recipients import UserWords, list_asked, list_foreign
+from hallulab.simulator.records.leads import require_components_named, require_models_named
+from hallulab.simulator.records.provenance import (
+    Provenance,
+    add_answers,
+    identify_makers,
+    list_asked_models,
+    require_same_experiment,
+)
+from hallulab.simulator.records.recipients import UserWords
 
-Conduct = Callable[[RunRequest, ComponentVersions, Performance, Journals], Coroutine[Any, Any, None]]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Run:
+    """An experiment with its pack, and all who take part, on models that are open.
+
+    The models have no address until they are served.
+    """
+
+    experiment: Experiment
+    scenario: Scenario
+    """Its pack, with what an attack planted."""
+    folder: RunFolder
+    models: OpenModels
+    participants: Participants
+    chatbots: Mapping[str, Chatbot]
+    """One of each chatbot, by name: made so that its errors come first, and to describe it."""
+    simulate: bool = True
+    """False only judges the conversations in the folder."""
+    judge: bool = True
+    """False only simulates; the experiment's detectors are saved for later."""
+    planted: AttackRecord | None = None
+    """Record of the attack; None without one."""
+    branching: Branching | None = None
+    """Where conversations branch off from a finished run; None: they begin at their beginning."""
+    workers: WorkerExecutor | None = None
+    """Other processes that hold and judge; None: this one does."""
+    needs_model: bool = True
+    """Whether users or chatbots ask a model; if not, one is served only for detectors that do."""
+
+    @cached_property
+    def progress(self) -> ProgressBars:
+        """The bars that follow the run."""
+        participants, quiet = self.participants, self.models.settings.quiet
+        return ProgressBars(participants.max_turns, len(participants.detectors), quiet)
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model is asked."""
+        return (self.simulate and self.needs_model) or is_model_needed(self.participants.detectors)
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether the documents are searched: by judges, for evidence that they read, or by chatbots."""
+        bots = self.experiment.chatbots if self.simulate else ()
+        attack = self.experiment.attack
+        attacked = attack is not None and attack.retrieval is not None
+        asked = self.judge or attacked or any(is_searching(bot.kind) for bot in bots)
+        return asked and bool(self.scenario.documents)
+
+    async def serve(self) -> None:
+        """Serve the models and make the documents' vectors, at the same time.
+
+        Raises:
+            UsageError, OperationalError: see `OpenModels.serve`.
+        """
+        models, knowledge, asked = self.models, self.participants.knowledge_base, self.asks_model
+        if models.waves is not None:
+            models.waves.open(self.folder.waves, models.settings.fresh)
+        searched = asked and self.is_searching and not models.pool.recording.replaying
+        embedding: asyncio.Task[None] | None = None
+        if searched and not models.pool.get().endpoint.base_url:
+            # A server starts here and shows its progress meanwhile.
+            embedding = asyncio.create_task(build_knowledge(knowledge, quiet=True))
+        try:
+            names = list_asked_models(self.experiment, self.simulate, self.judge)
+            await models.serve(asked, names)
+            if searched:
+                await (embedding or build_knowledge(knowledge, models.settings.quiet))
+        finally:
+            # If the server did not start, its error is the one to report.
+            if embedding is not None and not embedding.done():
+                embedding.cancel()
+        for detector in self.participants.detectors:
+            for sentence in detector.warnings:
+                _log.warning(sentence)
+
+    def describe_provenance(self) -> Provenance:
+        """Return what experiment.json says of the run, once its models are served."""
+        branching, made_by = self.branching, None
+        if self.simulate:
+            parts = {name: describe_parts_version(bot) for name, bot in self.chatbots.items()}
+            models = identify_models(self.models.pool)
+            made_by = identify_makers(self.experiment, models, parts, branching is not None)
+        return Provenance(
+            self.experiment,
+            self.scenario,
+            self.participants.detectors,
+            made_by=made_by,
+            verifying={name: read_claim_check(f"chatbot {name}", bot) for name, bot in self.chatbots.items()},
+            planted=self.planted,
+            branched_from=branching.saved() if branching else None,
+            prefixes=branching.identity if branching else {},
+            revision=self.models.revision,
+            read_how=self.models.pool.read_how if self.asks_model else (),
+        )
+
+    async def hold(self, jobs: Sequence[Job] | Plan, journals: Journals) -> None:
+        """Hold and judge what the folder lacks; call it within `working`, as often as needed.
+
+        Args:
+            jobs: the conversations wanted.
+            journals: what the folder has that counts.
+
+        Raises:
+            OperationalError: server, endpoint or disk failed.
+            ReplayMiss: the recording lacks an answer.
+        """
+        executor: Executor = self.workers or LocalExecutor(self.participants)
+        await execute(self.participants.detectors, jobs, self.folder, self.progress, journals, executor)
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Prepare workers and show progress while the block runs; write how endpoints answered at its end.
+
+        Raises:
+            OperationalError: server, endpoint or disk failed.
+            ReplayMiss: the recording lacks an answer.
+        """
+        models, workers = self.models, self.workers
+        if workers is not None:
+            settings, knowledge = models.settings, self.participants.knowledge_base
+            vectors = None if settings.ray in (None, LOCAL) else read_vectors(knowledge.folder)
+            work = ConversationWork(self.scenario, self.judge, self.participants.max_turns, vectors)
+            recorded = settings.record is not None
+            configure_workers(
+                workers, settings, self.experiment, models.pool, work, self.asks_model, recorded
+            )
+        try:
+            with self.progress, freeze_long_lived_objects():
+                async with sending_waves(models.waves, models.pool, self.progress.show):
+                    yield
+            if workers is not None:
+                await workers.leave()
+            if models.limits is not None:
+                reached = workers.reached if workers else [models.limits.list_reached()]
+                self.progress.show_limits(join_reached(reached))
+        finally:
+            read_how = models.pool.read_how if self.asks_model else models.pool.list_bots()
+            by_workers = workers.read_how if workers else ()
+            did = [replica.did for replica in models.pool.replicas]
+            add_answers(self.folder, did, (*read_how, *by_workers))
+
+
+Strategy = Callable[[Run, ComponentVersions, Journals], Coroutine[Any, Any, None]]
 """Has the conversations of a run held and judged; `hallulab.simulator.decide.run` does so in batches."""
 
 
@@ -32,7 +208,7 @@ async def run_experiment(
     simulate: bool,
     judge: bool = True,
     branching: Branching | None = None,
-    conduct: Conduct | None = None,
+    strategy: Strategy | None = None,
     words: UserWords | None = None,
 ) -> Scenario:
     """Run an experiment into its folder, and return the pack that it was run with.
@@ -41,10 +217,10 @@ async def run_experiment(
 
     Args:
         experiment: what is asked for.
-        folder: where it goes; what it holds already is not made again.
+        folder: where it goes; what it contains already is not run again.
         settings: how it is run.
-        simulate: see `RunRequest`, like `judge` and `branching`.
-        conduct: has the conversations held and judged; None: all that are planned, at once.
+        simulate: see `Run`, as for `judge` and `branching`.
+        strategy: has the conversations held and judged; None: all that are planned, at once.
         words: whom the user has named, where the experiment is a run folder's; None: all of it is the user's.
 
     Raises:
@@ -52,40 +228,80 @@ async def run_experiment(
         OperationalError: server, endpoint or disk failed.
     """
     folder.refuse_recording(settings.record)
-    request = load_request(experiment, folder, simulate, judge, branching)
+    chats = None if simulate else load_imported_scenario(folder)
+    scenario, planted = load_attacked(experiment) if chats is None else (chats, None)
+    if branching is not None:
+        branching.require_other(folder)
+    elif simulate:
+        check_plan(experiment, scenario)
+    experiment = ensure_model(experiment)
     if words is not None:
-        words.require(request.experiment, list_foreign(request.experiment, simulate))
-        require_told(words, list_leads_of_components(request.experiment, simulate), simulate)
-    async with open_stage(request, settings) as stage:
-        if words is not None and stage.asks_model and not stage.pool.recording.replaying:
-            words.require(request.experiment, list_asked(request.experiment, simulate))
-            require_told(words, list_leads(request.experiment), simulate)
+        require_components_named(words, experiment, simulate)
+    async with open_models(experiment, settings) as models, start_workers(settings, experiment) as workers:
+        run = build_run(
+            experiment, scenario, folder, models, simulate, judge, planted, branching, workers=workers
+        )
+        if words is not None and run.asks_model and not models.pool.recording.replaying:
+            require_models_named(words, experiment, simulate)
         if simulate and not settings.fresh:
-            check_folder(request.experiment, request.scenario, folder, branching)
+            require_same_experiment(folder, experiment, scenario, branching.identity if branching else None)
         with folder.claimed():
             journals = _read_journals(folder, settings.fresh, simulate)
-            async with stage.serve(folder) as revision:
-                manifest = stage.describe(revision)
-                jobs = plan_run(request, manifest.made_by)
-                if not settings.fresh:
-                    warn_of_made_anew(folder, journals, stage.participants.detectors, manifest.made_by)
-                write_manifest(folder, manifest, settings.fresh)
-                async with stage.performing(folder) as performance:
-                    counting = journals.of(folder.read_makers())
-                    if conduct is None or manifest.made_by is None:
-                        await performance.perform(jobs, counting)
-                    else:
-                        await conduct(request, manifest.made_by, performance, counting)
-    return request.scenario
+            await run.serve()
+            provenance = run.describe_provenance()
+            made_by = provenance.made_by
+            jobs = [] if made_by is None else plan(experiment, scenario, made_by, branching)
+            if not settings.fresh:
+                provenance.warn_of_changes(folder, journals)
+            provenance.write(folder, settings.fresh, branching.free if branching else None)
+            async with run.working():
+                counting = journals.of(folder.read_makers())
+                if strategy is None or made_by is None:
+                    await run.hold(jobs, counting)
+                else:
+                    await strategy(run, made_by, counting)
+            if any(bot.kind == GUARDED for bot in experiment.chatbots):
+                write_guard_log(folder)
+    return scenario
 
 
-def plan_run(request: RunRequest, made_by: ComponentVersions | None) -> Sequence[Job] | Plan:
-    """Return the conversations wanted; none if nobody makes any."""
-    if made_by is None:
-        return []
-    if request.branching is None:
-        return plan(request.experiment, request.scenario, made_by)
-    return branch_jobs(request.branching.prefixes, request.experiment, request.scenario, made_by)
+def build_run(
+    experiment: Experiment,
+    scenario: Scenario,
+    folder: RunFolder,
+    models: OpenModels,
+    simulate: bool = True,
+    judge: bool = True,
+    planted: AttackRecord | None = None,
+    branching: Branching | None = None,
+    needs_model: bool = True,
+    workers: WorkerExecutor | None = None,
+) -> Run:
+    """Make all who take part, on models that are open; see `Run` for the arguments.
+
+    Raises:
+        UsageError: a detector, a chatbot or an option is at fault.
+    """
+    max_turns = experiment.max_turns if branching is None else REPLIES
+    participants = Participants(
+        experiment, scenario, models.pool, judge, max_turns, models.limits, models.waves
+    )
+    bots = experiment.chatbots if simulate else ()
+    chatbots = {bot.name: participants.make_sample_chatbot(bot) for bot in bots}
+    return Run(
+        experiment,
+        scenario,
+        folder,
+        models,
+        participants,
+        chatbots,
+        simulate,
+        judge,
+        planted,
+        branching,
+        workers,
+        needs_model,
+    )
 
 
 def _read_journals(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
@@ -93,10 +309,7 @@ def _read_journals(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
 
     Raises:
         UsageError: a journal is damaged, or it is to be judged and is empty.
-        OperationalError: the audit log was edited.
     """
-    if not fresh:
-        read_chain(folder.audit)
     journals = Journals([], []) if fresh else folder.read_all_journals()
     if not simulate and not journals.of(folder.read_makers()).heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")

@@ -12,21 +12,56 @@ import logging
 import queue
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from hallulab.agents.models.recording import Recording
+from hallulab.agents.models.adaptive import AdaptiveLimits
+from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.recording import CacheSnapshot, Recording
 from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, UsageError, get_first_error
 from hallulab.simulator.engine.execution import freeze_long_lived_objects
 from hallulab.simulator.engine.executors import TaskExecutor, WorkTask
 from hallulab.simulator.engine.models import make_limits, open_pool
-from hallulab.simulator.engine.processes import Pipe
-from hallulab.simulator.engine.workers import WorkerConfig
+from hallulab.simulator.engine.workers import Driver, WorkerConfig
+from hallulab.simulator.records.experiment import Experiment
+
+
+class Pipe:
+    """Sends objects in both directions between a worker and the process that started it.
+
+    Both are ours, and no other process can write to it, so what is sent may be pickled. Several threads may
+    send.
+
+    Args:
+        descriptor: of a stream socket.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._connection = Connection(descriptor)
+        self._sending = threading.Lock()
+
+    def send(self, message: Any) -> None:
+        """Send an object. If the other end is closed, the one who receives finds out."""
+        with self._sending, suppress(OSError):
+            self._connection.send(message)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what comes until the other end is closed."""
+        with suppress(EOFError, OSError):
+            while True:
+                yield self._connection.recv()
+
+    def close(self) -> None:
+        """Close this end."""
+        with self._sending:
+            self._connection.close()
 
 
 def main(descriptor: int, libraries: Sequence[str]) -> None:
-    """Perform tasks until the pipe ends, or until told to end.
+    """Perform tasks until the pipe ends, or until a message ends it.
 
     Args:
         descriptor: of the socket to the process that started this one.
@@ -46,7 +81,7 @@ class DriverLine(Protocol):
 
 
 def serve(line: DriverLine, libraries: Sequence[str]) -> None:
-    """Perform tasks until the line ends, or until told to end, in an event loop of its own.
+    """Perform tasks until the line ends, or until a message ends it, in an event loop of its own.
 
     Args:
         line: where they come from.
@@ -55,6 +90,54 @@ def serve(line: DriverLine, libraries: Sequence[str]) -> None:
     for library in libraries:
         importlib.import_module(library)
     asyncio.run(_WorkerMain(line).serve())
+
+
+class ExecutorMaker(Protocol):
+    """Makes what performs tasks with models."""
+
+    def make_executor(
+        self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
+    ) -> TaskExecutor:
+        """Make it, in a worker.
+
+        Args:
+            experiment: the one of `ModelWork`.
+            pool: its models, which have their addresses.
+            limits: see `Participants`.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ModelWork:
+    """Tasks that may ask the models of an experiment (a `Work`)."""
+
+    experiment: Experiment
+    """The experiment, with its model."""
+    maker: ExecutorMaker
+    base_url: str
+    """Where models without an address of their own are served."""
+    asks_model: bool
+    known: CacheSnapshot
+    """Answers that are recorded already."""
+    recorded: bool
+    """Whether the driver keeps the answers, for all workers."""
+    workers: int
+    """How many processes share what endpoints are asked at most."""
+
+    @asynccontextmanager
+    async def start(self, driver: Driver) -> AsyncIterator[TaskExecutor]:
+        """Open the models, and report at the end how they answered."""
+        recording = Recording.knowing(self.known, driver.keep if self.recorded else None)
+        limits = make_limits(self.experiment, recording, self.workers)
+        async with open_pool(self.experiment, recording, limits=limits) as pool:
+            pool.bind(self.base_url)
+            if self.asks_model:
+                await pool.check()
+            yield self.maker.make_executor(self.experiment, pool, limits)
+            driver.send(("reached", limits.list_reached() if limits else []))
+            driver.send(("read", pool.read_how if self.asks_model else pool.list_bots()))
+            driver.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
 
 
 class _WorkerMain:
@@ -76,11 +159,11 @@ class _WorkerMain:
             for message in messages:
                 if message is None:
                     break
-                name, *told = message
+                name, *parts = message
                 if name == "kept":
-                    self._kept.put(*told)
+                    self._kept.put(*parts)
                 else:
-                    loop.call_soon_threadsafe(self._tasks.put_nowait, tuple(told))
+                    loop.call_soon_threadsafe(self._tasks.put_nowait, tuple(parts))
             self._kept.put(None)
             with suppress(RuntimeError):  # the loop has ended by itself
                 loop.call_soon_threadsafe(self._tasks.put_nowait, None)
@@ -96,20 +179,14 @@ class _WorkerMain:
         gc.set_threshold(*config.collected_after)
         if config.prepare is not None:
             config.prepare()
-        experiment = config.experiment
-        recording = Recording.knowing(config.known, self._keep if config.recorded else None)
-        limits = make_limits(experiment, recording, config.workers)
-        async with open_pool(experiment, recording, limits=limits) as pool:
-            pool.bind(config.base_url)
-            if config.asks_model:
-                await pool.check()
-            executor = config.work.make_executor(experiment, pool, limits)
-            self._line.send(("ready",))
+        async with config.work.start(self) as executor:
+            self.send(("ready",))
             with freeze_long_lived_objects():
                 await self._perform_all(executor)
-            self._line.send(("reached", limits.list_reached() if limits else []))
-            self._line.send(("read", pool.read_how if config.asks_model else pool.list_bots()))
-            self._line.send(("asked", [(replica.answered, replica.failed) for replica in pool.replicas]))
+
+    def send(self, message: Any) -> None:
+        """See `Driver`."""
+        self._line.send(message)
 
     async def _perform_all(self, executor: TaskExecutor) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -125,8 +202,12 @@ class _WorkerMain:
         await executor.perform(task, lambda event: self._line.send(("event", number, event)))
         self._line.send(("done", number))
 
-    def _keep(self, kind: str, key: str, answer: Any) -> Any:
-        """Have an answer recorded; return the one that counts."""
+    def keep(self, kind: str, key: str, answer: Any) -> Any:
+        """See `Driver`.
+
+        Raises:
+            OperationalError: the run has ended.
+        """
         with self._recording:
             self._line.send(("record", kind, key, answer))
             kept = self._kept.get()

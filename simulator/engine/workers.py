@@ -1,7 +1,7 @@
 """Workers: each performs tasks in a process of its own, and this process alone writes.
 
-A worker is at the other end of a `WorkerLine`: a pipe (`hallulab.simulator.engine.processes`) or Ray
-(`hallulab.simulator.engine.ray_actors`). It makes an executor once
+A worker is at the other end of a `WorkerLine`: a pipe (`hallulab.simulator.engine.worker_lines`) or Ray
+(`hallulab.simulator.engine.worker_lines`). It makes an executor once
 (`hallulab.simulator.engine.worker`), the one that this process would have, and sends back the events. It
 ends when the line ends, so none outlives this process, however that ends.
 """
@@ -14,20 +14,18 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from hallulab.agents.models.abilities import ReadHow
-from hallulab.agents.models.adaptive import AdaptiveLimits, ReachedLimit
-from hallulab.agents.models.model import ModelPool
-from hallulab.agents.models.recording import CacheSnapshot, Recording
+from hallulab.agents.models.adaptive import ReachedLimit
+from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.replicas import Replica
 from hallulab.scenarios.errors import HallulabError, OperationalError
-from hallulab.simulator.engine.executors import Happening, TaskExecutor, WorkTask
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.engine.executors import Emitted, TaskExecutor, WorkTask
 
 TRIES = 2
 """How often the work on a task is begun: a worker that dies costs one more try."""
@@ -37,7 +35,7 @@ PAUSES_S = (1.0, 5.0, 20.0)
 know that a machine is gone."""
 
 _LEAVE_S = 10.0
-"""Seconds in which a worker must have ended after it was told to."""
+"""Seconds in which a worker must have ended after it was asked to."""
 
 SLOW_TO_SEARCH = ("lancedb",)
 """Libraries that are imported at the first search, which stops all conversations of a process for seconds."""
@@ -47,7 +45,7 @@ class WorkerLine(Protocol):
     """Connects this process with a worker that it has started."""
 
     def send(self, message: Any) -> None:
-        """Send an object. If nobody is at the other end any more, who receives hears that."""
+        """Send an object. If the other end is closed, the one who receives finds out."""
 
     def __iter__(self) -> Iterator[Any]:
         """Yield what the worker sends until it has ended. Blocks."""
@@ -59,38 +57,29 @@ class WorkerLine(Protocol):
         """End the worker at once."""
 
 
+class Driver(Protocol):
+    """The process that started a worker, as the worker sees it."""
+
+    def send(self, message: Any) -> None:
+        """Send a message, which `_Worker` reads."""
+
+    def keep(self, kind: str, key: str, answer: Any) -> Any:
+        """Have an answer of a model recorded; return the one that counts."""
+
+
 class Work(Protocol):
-    """What workers do."""
+    """A kind of work, which is sent to a worker and started there."""
 
-    def make_executor(
-        self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
-    ) -> TaskExecutor:
-        """Make what performs the tasks, in a worker.
-
-        Args:
-            experiment: the one of `WorkerConfig`.
-            pool: its models, which have their addresses.
-            limits: see `Participants`.
-        """
+    def start(self, driver: Driver) -> AbstractAsyncContextManager[TaskExecutor]:
+        """Yield what performs the tasks, as long as the worker lives."""
         ...
 
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """What a worker is sent before its first task."""
+    """A worker's configuration, sent to it before its first task."""
 
-    experiment: Experiment
-    """The experiment, with its model."""
     work: Work
-    base_url: str
-    """Where models without an address of their own are served."""
-    asks_model: bool
-    known: CacheSnapshot
-    """What the recording holds already."""
-    recorded: bool
-    """Whether the driver keeps the answers, for all workers."""
-    workers: int = 1
-    """How many processes share what endpoints are asked at most."""
     prepare: Callable[[], None] | None = None
     collected_after: tuple[int, int, int] = field(default_factory=gc.get_threshold)
     """When garbage is collected: as it is here."""
@@ -118,7 +107,7 @@ class WorkerExecutor:
         self.read_how: list[ReadHow] = []
         """How the models were read by workers that have ended."""
         self.reached: list[Sequence[ReachedLimit]] = []
-        """What the limits of workers that have ended had come to, where they are adaptive."""
+        """Limits that workers which have ended had reached, where they are adaptive."""
         self._left: Counter[int] = Counter()
         """Tasks of each group that have not ended."""
 
@@ -126,12 +115,14 @@ class WorkerExecutor:
         self._slots = [_WorkerSlot(_Worker(self._open_line())) for _ in range(self.number)]
         return self
 
-    def configure(self, config: Any, recording: Recording, replicas: Sequence[Replica] = ()) -> None:
+    def configure(
+        self, config: Any, recording: Recording | None = None, replicas: Sequence[Replica] = ()
+    ) -> None:
         """Send the configuration to all workers, and to those that take the place of dead ones.
 
         Args:
             config: a `WorkerConfig`, or what the line makes one of at its other end.
-            recording: keeps what they record.
+            recording: keeps what they record; None: they ask no model.
             replicas: the endpoints of the default model if there are several; they count what workers ask.
         """
         self._configure = partial(
@@ -151,12 +142,12 @@ class WorkerExecutor:
         await self.leave()
 
     async def leave(self) -> None:
-        """Wait until all have ended, and have told what they asked of each endpoint."""
+        """Wait until all have ended, and have reported how each endpoint answered."""
         for slot in self._slots:
             slot.worker.leave()
         await asyncio.gather(*(asyncio.to_thread(slot.worker.end) for slot in self._slots))
 
-    async def perform(self, task: WorkTask[Happening], emit: Callable[[Happening], None]) -> None:
+    async def perform(self, task: WorkTask[Emitted], emit: Callable[[Emitted], None]) -> None:
         """See `Executor`.
 
         Raises:
@@ -181,7 +172,7 @@ class WorkerExecutor:
                 del self._left[task.group], self._groups[task.group]
 
     async def _let_begin(self, slot: _WorkerSlot) -> None:
-        """Wait until the worker of a slot can begin. One that ends before is replaced: nobody's fault.
+        """Wait until the worker of a slot can begin. One that ends before is replaced.
 
         Raises:
             OperationalError: the workers of all slots ended before they could begin, so the next ones cannot
@@ -198,7 +189,8 @@ class WorkerExecutor:
             except _WorkerExited as died:
                 if not await self._wait_for_one_that_begins():
                     raise OperationalError(
-                        f"{died} before it could begin. Lower --workers, or leave it out."
+                        f"{died} before it could begin. If the memory was full, close other programs or "
+                        "lower --workers."
                     ) from died
                 if pause_s is None:
                     raise
@@ -270,7 +262,7 @@ class _Worker:
     def configure(
         self,
         config: Any,
-        recording: Recording,
+        recording: Recording | None,
         replicas: Sequence[Replica],
         reached: list[Sequence[ReachedLimit]],
         read_how: list[ReadHow],
@@ -308,12 +300,13 @@ class _Worker:
             del self._tasks[number]
 
     def _listen(self) -> None:
-        """Hear the worker until it has ended."""
-        for name, *told in self._line:
-            self._loop.call_soon_threadsafe(self._heard, name, *told)
-        self._loop.call_soon_threadsafe(self._end_with, _WorkerExited(self._line.explain_end()))
+        """Read the worker's messages until it has ended."""
+        with suppress(RuntimeError):  # a worker that was replaced may end after the loop has
+            for name, *parts in self._line:
+                self._loop.call_soon_threadsafe(self._receive, name, *parts)
+            self._loop.call_soon_threadsafe(self._end_with, _WorkerExited(self._line.explain_end()))
 
-    def _heard(self, name: str, *told: Any) -> None:
+    def _receive(self, name: str, *parts: Any) -> None:
         """Do what a message asks for; what cannot be written ends the run."""
         try:
             match name:
@@ -321,27 +314,27 @@ class _Worker:
                     self.could_begin = True
                     self._ready.set_result(None)
                 case "failed":
-                    self._end_with(*told)
+                    self._end_with(*parts)
                 case "reached":
-                    self._reached.append(*told)
+                    self._reached.append(*parts)
                 case "read":
-                    self._read_how.extend(*told)
+                    self._read_how.extend(*parts)
                 case "asked":
-                    self._count(*told)
+                    self._count(*parts)
                 case "record":
-                    self._record(*told)
+                    self._record(*parts)
                 case "warned":
-                    logger, text = told
+                    logger, text = parts
                     logging.getLogger(logger).warning("%s", text)
                 case "event":
-                    self._pass_on(*told)
+                    self._pass_on(*parts)
                 case "done":
-                    self._finish(*told)
+                    self._finish(*parts)
         except (HallulabError, OSError) as error:
             self._end_with(error)
 
     def _pass_on(self, number: int, event: Any) -> None:
-        """Pass on an event of a task, unless nobody waits for it any more."""
+        """Pass on an event of a task, unless it is not awaited any more."""
         if number in self._tasks:
             task, _ = self._tasks[number]
             task.emit(event)
@@ -362,7 +355,7 @@ class _Worker:
         for future in waiting:
             if not future.done():
                 future.set_exception(self.gone)
-        self._ready.exception()  # heard, even if nobody waits for it
+        self._ready.exception()  # retrieved, also where no task awaits it
 
     def _record(self, kind: str, key: str, answer: Any) -> None:
         """Keep an answer; the worker waits for the one that counts, the first one to a key."""
@@ -370,7 +363,7 @@ class _Worker:
         self._line.send(("kept", self._recording.put(kind, key, answer)))
 
     def leave(self) -> None:
-        """Tell it to end; at once, if it has nothing to do yet."""
+        """Tell it to end; at once, if there is nothing that it records or reports at its end."""
         if self._recording is None:
             self._line.kill()
         self._line.send(None)

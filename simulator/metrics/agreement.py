@@ -1,4 +1,4 @@
-"""How far detectors agree on which turns to flag. Each turn is a unit and each detector a rater."""
+"""How far detectors agree on which turns to flag, and annotators on what is hallucinated there."""
 
 from __future__ import annotations
 
@@ -9,20 +9,15 @@ from typing import Self
 
 from markupsafe import Markup
 
+from hallulab.scenarios.datasets.annotations import NAMED
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_count, format_number
 from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.metrics.annotations import AnnotatorPair
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    Flaws,
-    GroupedTable,
-    Metric,
-    PageSection,
-    Paragraph,
-    RunFacts,
-    Tallied,
-)
-from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.show.columns import TWO_DECIMALS, Column
+from hallulab.simulator.show.document import GroupedTable, Paragraph, Section
 from hallulab.simulator.statistics.agreement import (
     compute_cohens_kappa,
     compute_krippendorffs_alpha,
@@ -93,7 +88,7 @@ class DetectorAgreement(Metric):
         return describe_agreement(report.of(AgreementSection).agreement)
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show every two detectors in a matrix; nothing if only one judged."""
         found = report.of(AgreementSection).agreement
         if len(found.detectors) < 2:
@@ -106,7 +101,7 @@ class DetectorAgreement(Metric):
         turns = choose_noun(found.turns, "turn")
         hint = text.format(found.turns, turns, format_number(found.alpha, 2))
         parts = (Paragraph(hint), _build_matrix(found))
-        return PageSection("agreement", "Agreement", "Agreement of the detectors", parts)
+        return Section("agreement", "Agreement of the detectors", parts, "Agreement")
 
 
 def _build_matrix(found: Agreement) -> GroupedTable:
@@ -171,3 +166,51 @@ def describe_agreement(agreement: Agreement) -> list[str]:
             f"{turns}."
         )
     return found
+
+
+def _name(annotator: str) -> str:
+    return annotator.removeprefix(NAMED)
+
+
+class AnnotatorAgreement(TableMetric[AnnotatorPair]):
+    """Compares every two annotators by their own labels, without adjudicated ones."""
+
+    NAME, TITLE, LINK, ROW = "annotators", "Agreement of annotators", "annotators", AnnotatorPair
+    ORDER = TERMINAL_ORDER = 52
+    COLUMNS = (
+        Column("Annotator", "annotator", "one annotator", _name, kind="name", short="Annotator"),
+        Column("Other", "other", "another, under the same guideline", _name, kind="text", short="Other"),
+        Column("Guideline", "guideline", "hash of the guideline", lambda hash_of: hash_of or NOTHING,
+               kind="text"),
+        Column("Turns", "turns", "turns that both labelled", short="Turns"),
+        Column("Same", "same", "those that both, or neither, call hallucinated", short="Same"),
+        Column("Kappa", "kappa", "Cohen's kappa of that; 0: as by chance", TWO_DECIMALS, short="Kappa"),
+        Column("Places", "places", "hallucinations by either in these turns", short="Places"),
+        Column("Gamma", "gamma",
+               "γ of where they are and how severe (Mathet and others 2015); 1: the same, 0: as by chance",
+               TWO_DECIMALS, short="Gamma"),
+    )  # fmt: skip
+
+    def table(self, tallied: Tallied) -> Sequence[AnnotatorPair]:
+        """Return a row for every two annotators who labelled a turn under the same guideline."""
+        return self.run.annotations.pairs
+
+    @classmethod
+    def lines(cls, report: RunReport) -> Sequence[str]:
+        """Say why there is no gamma."""
+        return [
+            f"No gamma of {_name(row.annotator)} and {_name(row.other)}: {row.no_gamma}."
+            for row in cls.rows(report)
+            if row.no_gamma is not None
+        ]
+
+    @classmethod
+    def hints(cls, report: RunReport) -> Sequence[str]:
+        """Say what is compared, and why there is no gamma."""
+        about = "By the annotators' own labels alone; decisions on what they differ in are not compared."
+        return (about, *cls.lines(report))
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable | None:
+        """Return the table; None unless two annotators labelled a turn, as in most runs."""
+        return super().csv(report) if cls.rows(report) else None

@@ -1,7 +1,7 @@
 """How often chatbots obey planted orders and repeat planted falsehoods.
 
 Counted are replies, each with one thing planted before it: all false statements of its passages together, and
-each order by itself. The rules are those of `hallulab.scenarios.attacks.obedience`. A chatbot that was never
+each order by itself. The rules are those of `hallulab.simulator.metrics.obedience`. A chatbot that was never
 given a thing has a count of 0 and no share.
 """
 
@@ -12,27 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from hallulab.scenarios.attacks.attack import AttackRecord, order_of_user
-from hallulab.scenarios.attacks.obedience import is_poison_repeated, judge_obedience
 from hallulab.scenarios.attacks.retrieval import read_search_fates
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    CsvTable,
-    Flaws,
-    GroupedTable,
-    Metric,
-    PageSection,
-    Paragraph,
-    RunFacts,
-    Tallied,
-)
-from hallulab.simulator.show.columns import PERCENT, Column, build_grouped_table, group_rows
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.metrics.obedience import is_poison_repeated, judge_obedience
+from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.show.columns import PERCENT, Column, group_rows
+from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
@@ -237,7 +226,7 @@ class Attacks(Metric):
         return describe_attacks(report.of(AttackSection).attacks or ())
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show the rows of each chatbot; nothing without an attack."""
         rows = report.of(AttackSection).attacks
         if rows is None:
@@ -250,17 +239,14 @@ class Attacks(Metric):
         if any(row.no_interval for row in rows):
             hint += f" {report.intervals.hint}"
         groups = group_rows(rows, "chatbot", report.chatbots) if rows else []
-        return PageSection(
-            "attacks", "Under attack", "Under attack", (Paragraph(hint), GroupedTable(COLUMNS, groups))
-        )
+        return Section("attacks", "Under attack", (Paragraph(hint), GroupedTable(COLUMNS, groups)))
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the table of all kinds together."""
         every = [row for row in report.of(AttackSection).attacks or () if row.kind == ALL]
         groups = group_rows(every, "chatbot", list(dict.fromkeys(row.chatbot for row in every)))
-        table = build_grouped_table(COLUMNS, groups, "chatbot", narrow)
-        return (Text("\nunder attack:"), table) if every else ()
+        return (GAP, GroupedTable(COLUMNS, groups, "under attack:", by="chatbot")) if every else ()
 
     @classmethod
     def csv(cls, report: RunReport) -> CsvTable | None:

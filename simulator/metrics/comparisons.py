@@ -1,26 +1,21 @@
-"""Which chatbot hallucinates least, every two of them compared, and how many personas would tell."""
+"""The chatbot that hallucinates least, every two compared, and the personas that tell them apart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
 
 from hallulab.scenarios.text.wording import format_count, format_number, format_with_interval, join_names
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.comparison import Comparison, Finding, build_findings, compare
 from hallulab.simulator.metrics.decision import DecisionSection
-from hallulab.simulator.metrics.failures_counts import MUCH, Failure, RunFailures
-from hallulab.simulator.metrics.hallucinations import Row
-from hallulab.simulator.metrics.metric import (
-    GroupedTable,
-    Heading,
-    Metric,
-    PageSection,
-    Paragraph,
-    Part,
-    Tallied,
-)
-from hallulab.simulator.metrics.self_judging import mark
+from hallulab.simulator.metrics.failures import MUCH, Failure, RunFailures
+from hallulab.simulator.metrics.hallucinations import Pairing, Row
+from hallulab.simulator.metrics.metric import Metric, Tallied
+from hallulab.simulator.metrics.results import mark
+from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.run_sums import RATES, RateName, RunSums
 from hallulab.simulator.show.columns import (
     PERCENT,
     TWO_DECIMALS,
@@ -28,7 +23,221 @@ from hallulab.simulator.show.columns import (
     build_decimal_format,
     format_p,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
+from hallulab.simulator.statistics.intervals import (
+    ALPHA,
+    NO_DIFFERENCE,
+    Estimate,
+    Interval,
+    Rounded,
+    adjust_by_holm,
+    compare_all_pairs,
+    compute_least_pairs,
+    estimate_pairs_needed,
+    explain_no_interval,
+)
+
+HALVES = "halves by repeat: each persona's seeds in turn"
+"""What `split_by_repeat` does, for people."""
+
+
+def split_by_repeat(users: Iterable[Pairing]) -> tuple[frozenset[Pairing], frozenset[Pairing]] | None:
+    """Put each persona's seeds in turn into the one and the other half.
+
+    None where there is nobody, or a persona has a single seed.
+
+    >>> one, other = split_by_repeat([("s", "asha", 0), ("s", "asha", 1), ("s", "asha", 2)]) or ((), ())
+    >>> sorted(one), sorted(other)
+    ([('s', 'asha', 0), ('s', 'asha', 2)], [('s', 'asha', 1)])
+    """
+    seeds: dict[tuple[str, str], list[Pairing]] = defaultdict(list)
+    for user in sorted(set(users)):
+        seeds[user[:2]].append(user)
+    if not seeds or min(map(len, seeds.values())) < 2:
+        return None
+    first, second = ({user for own in seeds.values() for user in own[start::2]} for start in (0, 1))
+    return frozenset(first), frozenset(second)
+
+
+class Comparison(Frozen):
+    """Two chatbots on the same personas and seeds: a line of `comparisons` in `report.json`."""
+
+    detector: str
+    metric: RateName
+    a: str
+    b: str
+    pairs: int
+    """Personas that both have talked to with the same seeds; only these conversations enter."""
+    difference: Rounded | None
+    """Metric of `a` minus metric of `b`, over these."""
+    ci95: Interval
+    """Paired bootstrap over personas; None: see `no_interval`."""
+    no_interval: str | None
+    """Why there is none."""
+    p_value: Rounded | None
+    """Paired permutation test, two-sided, which exchanges all conversations of a persona together; None with
+    fewer than two personas."""
+    seed_share: Rounded | None
+    """Share of the variance of the difference that more seeds of the same personas can remove at most
+    (`simulator/statistics/sums.py`); the rest takes more personas. None: no persona has two seeds."""
+    p_holm: Rounded | None
+    """Adjusted by Holm over all pairs of chatbots under this detector and metric."""
+    floor: Rounded | None
+    """The noise floor: how far halves of one chatbot's conversations differ that have the same personas and
+    other seeds (`hallulab.simulator.metrics.comparisons`), the mean of both chatbots. None: a persona has one
+    seed."""
+
+
+def compare(sums: RunSums, chatbots: Sequence[str], detectors: Sequence[str]) -> tuple[Comparison, ...]:
+    """Compare every two chatbots by every metric under every detector.
+
+    Raises:
+        UsageError: a chatbot has two conversations with the same scenario, persona and seed.
+    """
+    found: list[Comparison] = []
+    names = list(combinations(chatbots, 2))
+    for detector in detectors:
+        pairs = [sums.pair(a, b, detector, metric) for metric in RATES for a, b in names]
+        tested = compare_all_pairs([both.ratios() for both in pairs])
+        for number, metric in enumerate(RATES):
+            start = number * len(names)
+            differences = tested[start : start + len(names)]
+            shares = [both.seed_share() for both in pairs[start : start + len(names)]]
+            halves = {name: sums.halves(name, detector).difference(metric) for name in chatbots}
+            adjusted = adjust_by_holm([item.p_value for item in differences])
+            found.extend(
+                Comparison(
+                    detector=detector,
+                    metric=metric,
+                    a=a,
+                    b=b,
+                    pairs=item.pairs,
+                    difference=item.difference,
+                    ci95=item.ci95,
+                    no_interval=explain_no_interval(item.pairs, found={"difference": item.ci95}),
+                    p_value=item.p_value,
+                    seed_share=share,
+                    p_holm=p_holm,
+                    floor=_average(halves[a], halves[b]),
+                )
+                for (a, b), item, share, p_holm in zip(names, differences, shares, adjusted, strict=True)
+            )
+    return tuple(found)
+
+
+def _average(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else (one + other) / 2
+
+
+class Finding(Frozen):
+    """One detector's result on all chatbots: an item of `build_findings` in `report.json`."""
+
+    detector: str
+    compared: int
+    """Chatbots with a scored turn."""
+    not_scored: tuple[str, ...]
+    """Chatbots without one."""
+    best: str | None = None
+    """The chatbot whose HPT-1 is below every other one's, each time with p < 0.05 by the paired permutation
+    test after Holm; None where there is none, or a chatbot was not scored."""
+    lowest: tuple[str, ...] = ()
+    """The chatbot with the lowest HPT-1, with those that tie with it and do not differ significantly, in the
+    order of the rows. Empty where it differs from all others, and where fewer than two are scored."""
+    nearest: tuple[str, ...] = ()
+    """Where one alone is lowest: the lowest of those not significantly different, all that tie."""
+    undecided: tuple[str, ...] = ()
+    """The lowest and one of the nearest, or two of the lowest where several tie, in the order of the rows: of
+    all such pairs the one that needs most personas. Empty where there is no such pair."""
+    pairs: int | None = None
+    """Personas on which these two are compared."""
+    difference: float | None = None
+    """Difference of their HPT-1 on these pairs."""
+    seed_share: Rounded | None = None
+    """Share of the variance of this difference that more seeds of the same personas can remove at most."""
+    personas_needed: int | None = None
+    """Personas with which one test of these two alone would tell them apart with a chance of 80%, with as
+    many seeds each as now: see `estimate_pairs_needed`. After Holm's correction for the other pairs it takes
+    this many or more. At least `least_personas`, and more than the test had."""
+    not_estimated: str | None = None
+    """Why that number cannot be estimated."""
+    least_personas: int
+    """Personas below which no test of so many chatbots can find a difference, whatever their seeds."""
+
+
+def build_findings(
+    sums: RunSums, rows: Sequence[Row], comparisons: Sequence[Comparison]
+) -> tuple[Finding, ...]:
+    """Make a finding for every detector, in the order of the rows.
+
+    `personas_needed` is estimated for the chatbot with the lowest HPT-1 and the nearest one that does not
+    differ significantly, since that pair usually needs most.
+
+    Args:
+        rows: of these sums.
+        comparisons: of these sums.
+    """
+    return tuple(
+        _build_finding(
+            detector,
+            sums,
+            [row for row in rows if row.detector == detector],
+            [line for line in comparisons if line.detector == detector and line.metric == "hpt_1"],
+        )
+        for detector in dict.fromkeys(row.detector for row in rows)
+    )
+
+
+def _build_finding(
+    detector: str, sums: RunSums, rows: Sequence[Row], comparisons: Sequence[Comparison]
+) -> Finding:
+    rates = {row.chatbot: row.hpt_1 for row in rows if row.hpt_1 is not None}
+    not_scored = tuple(row.chatbot for row in rows if row.hpt_1 is None)
+    least = compute_least_pairs(len(comparisons))
+    finding = Finding(detector=detector, compared=len(rates), not_scored=not_scored, least_personas=least)
+    if len(rates) < 2:
+        return finding
+    lowest, *others = sorted(rates, key=lambda name: rates[name])
+    undecided = [name for name in others if not _is_below(lowest, name, comparisons)]
+    if not undecided:
+        return finding if not_scored else finding.model_copy(update={"best": lowest})
+    closest = rates[undecided[0]]
+    tied = [name for name in undecided if rates[name] == closest]
+    pairs = [_estimate_pair(lowest, name, detector, sums, comparisons) for name in tied]
+    line, estimate = max(pairs, key=lambda pair: pair[1].pairs or 0)
+    is_tie = closest == rates[lowest]
+    return finding.model_copy(
+        update={
+            "lowest": tuple(name for name in rates if name == lowest or (is_tie and name in tied)),
+            "nearest": () if is_tie else tuple(tied),
+            "undecided": tuple(name for name in rates if name in (line.a, line.b)),
+            "pairs": line.pairs,
+            "difference": None if line.difference is None else abs(line.difference),
+            "seed_share": line.seed_share,
+            "personas_needed": (
+                None if estimate.pairs is None else max(estimate.pairs, least, line.pairs + 1)
+            ),
+            "not_estimated": estimate.reason,
+        }
+    )
+
+
+def _estimate_pair(
+    one: str, other: str, detector: str, sums: RunSums, comparisons: Sequence[Comparison]
+) -> tuple[Comparison, Estimate]:
+    """Return the comparison of two chatbots, and the pairs that would tell them apart."""
+    line = next(item for item in comparisons if {item.a, item.b} == {one, other})
+    if line.difference == 0:
+        return line, Estimate(None, NO_DIFFERENCE)
+    return line, estimate_pairs_needed(*sums.pair(line.a, line.b, detector, "hpt_1").ratios())
+
+
+def _is_below(lower: str, higher: str, comparisons: Sequence[Comparison]) -> bool:
+    """Return whether the test finds the HPT-1 of `lower` below that of `higher`."""
+    line = next(item for item in comparisons if {item.a, item.b} == {lower, higher})
+    if line.p_holm is None or line.difference is None or line.p_holm >= ALPHA:
+        return False
+    return line.difference < 0 if line.a == lower else line.difference > 0
+
 
 _FLOOR = (
     "how far two halves of one chatbot's conversations differ that have the same personas and other seeds, "
@@ -70,9 +279,6 @@ class Comparisons(Metric):
     TABLES = (("Comparisons", COLUMNS),)
     ORDER, TERMINAL_ORDER = 60, 15
 
-    def merge(self, other: Self) -> None:
-        """Add nothing: it is computed from what every report counts."""
-
     def result(self, tallied: Tallied) -> ComparisonSection:
         """Compare every two chatbots, and find the best."""
         comparisons = compare(tallied.sums, self.run.chatbots, self.run.detectors)
@@ -81,8 +287,14 @@ class Comparisons(Metric):
 
     @classmethod
     def headlines(cls, report: RunReport) -> Sequence[str]:
-        """Say whether the replies rank the chatbots."""
-        return _describe_ranking(report)
+        """Say which chatbot hallucinates least, or how many personas a decision needs."""
+        findings = _list_findings(report)
+        ranked = [
+            _render_headline(finding, report.by(finding.detector), report.of(RunFailures).failures)
+            for finding in findings
+            if not finding.undecided
+        ]
+        return [*ranked, *_describe_undecided(report, findings)]
 
     @classmethod
     def lines(cls, report: RunReport) -> Sequence[str]:
@@ -90,7 +302,7 @@ class Comparisons(Metric):
         return [*describe_planning(report), *explain_intervals(report)]
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection:
+    def section(cls, report: RunReport) -> Section:
         """Show each detector's comparisons by both metrics."""
         hint = (
             "Differences a − b on the same personas and seeds; paired permutation test over personas, p "
@@ -106,7 +318,7 @@ class Comparisons(Metric):
         for name in report.detectors:
             own = _join_metrics([line for line in lines if line.detector == name])
             parts += [Heading(name), GroupedTable(COLUMNS, [own])]
-        return PageSection("comparisons", "Comparisons", "Comparisons", parts)
+        return Section("comparisons", "Comparisons", parts, "Comparisons")
 
 
 def _join_metrics(lines: Sequence[Comparison]) -> list[dict[str, Any]]:
@@ -117,73 +329,58 @@ def _join_metrics(lines: Sequence[Comparison]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _describe_ranking(report: RunReport) -> list[str]:
-    """Say which chatbot hallucinates least, or in one sentence how many personas would tell."""
-    findings = _list_told(report)
-    open_ones = [finding for finding in findings if finding.undecided]
-    said = [
-        _render_headline(finding, report.by(finding.detector), report.of(RunFailures).failures)
-        for finding in findings
-        if not finding.undecided
-    ]
+def _describe_undecided(report: RunReport, findings: Sequence[Finding]) -> Iterator[str]:
+    """Say that the replies do not rank the chatbots, and how many personas that needs."""
+    open_ones, several = [finding for finding in findings if finding.undecided], len(findings) > 1
     if not open_ones:
-        return said
+        return
     personas = max(finding.pairs or 0 for finding in open_ones)
-    by = f" by {join_names([finding.detector for finding in open_ones])}" if said else ""
-    needed = _join_needed(open_ones, several=len(findings) > 1)
+    is_part = len(open_ones) < len(findings)
+    by = f" by {join_names([finding.detector for finding in open_ones])}" if is_part else ""
+    needed = _join_needed(open_ones, several=several)
     least = max(finding.least_personas for finding in open_ones)
-    more = needed or f"at least {least} for a test of {len(report.chatbots)} chatbots"
-    have = format_count(personas, "persona")
+    more = needed or f"a test of {len(report.chatbots)} chatbots needs at least {least}"
     if personas < report.intervals.least:
-        are = "is" if personas == 1 else "are"
-        sentence = (
-            f"{have} {are} too few to rank the chatbots{by}: {report.intervals.least} are needed for an "
-            f"interval, {more}."
+        yield (
+            f"Too few personas ({personas}) to rank the chatbots{by}. Intervals need "
+            f"{report.intervals.least}; {more}."
         )
+    elif personas < least or needed:
+        yield f"No chatbot hallucinates significantly least{by} with {personas} personas; {more}."
     else:
-        is_enough = personas >= least and not needed
-        why = _join_reasons(open_ones, several=len(findings) > 1) if is_enough else f"needed are {more}"
-        sentence = f"{have} do not tell which chatbot hallucinates least{by}; {why}."
-    unscored = list(dict.fromkeys(name for finding in open_ones for name in finding.not_scored))
-    return [*said, sentence, *([f"Nothing was scored of {join_names(unscored)}."] if unscored else [])]
+        reasons = "; ".join(
+            f"the number for {_name_pair(one)}{f' by {one.detector}' if several else ''} is not estimated: "
+            f"{one.not_estimated}"
+            for one in open_ones
+        )
+        yield f"No chatbot hallucinates significantly least{by} with {personas} personas; {reasons}."
+    unscored = dict.fromkeys(name for finding in open_ones for name in finding.not_scored)
+    if unscored:
+        yield f"Not scored: {join_names([*unscored])}."
 
 
 def _join_needed(open_ones: Sequence[Finding], *, several: bool) -> str:
-    """Say how many personas would tell each undecided two apart; empty where nothing is estimated.
-
-    Args:
-        open_ones: findings with an undecided two.
-        several: whether more than one detector is told of.
-    """
+    """Say how many personas tell each undecided pair apart; empty where nothing is estimated."""
     needed: dict[str, list[str]] = {}
     for finding in open_ones:
         if finding.personas_needed is not None:
             by = f" by {finding.detector}" if several else ""
             needed.setdefault(_name_pair(finding), []).append(f"{finding.personas_needed:,}{by}")
-    estimates = [f"{join_names(counts)} to tell {pair}" for pair, counts in needed.items()]
-    return f"at least about {join_names(estimates)}" if estimates else ""
-
-
-def _join_reasons(open_ones: Sequence[Finding], *, several: bool) -> str:
-    """Say why no number of personas is estimated; arguments as of `_join_needed`."""
-    return "; ".join(
-        f"how many would tell {_name_pair(finding)}{f' by {finding.detector}' if several else ''} is not "
-        f"estimated: {finding.not_estimated}"
-        for finding in open_ones
-    )
+    estimates = [f"telling {pair} apart needs about {join_names(counts)}" for pair, counts in needed.items()]
+    return "; ".join(estimates)
 
 
 def _name_pair(finding: Finding) -> str:
-    return " from ".join(finding.undecided)
+    return " and ".join(finding.undecided)
 
 
 def describe_planning(report: RunReport) -> list[str]:
-    """Say of each detector what the number of personas in the headline rests on."""
-    return [_describe_needed(finding) for finding in _list_told(report) if finding.undecided]
+    """Explain for each detector the number of personas in the headline."""
+    return [_describe_needed(finding) for finding in _list_findings(report) if finding.undecided]
 
 
-def _list_told(report: RunReport) -> list[Finding]:
-    """Return the findings that are told: without that by which a run was decided, whose decision is told."""
+def _list_findings(report: RunReport) -> list[Finding]:
+    """Return the findings without that of the detector by which a run was decided: its decision is shown."""
     decision = report.of(DecisionSection).decision
     decided = None if decision is None else decision.detector
     return [one for one in report.of(ComparisonSection).findings if one.detector != decided]
@@ -195,7 +392,7 @@ def explain_intervals(report: RunReport) -> list[str]:
     reasons = {row.no_interval for row in scored}
     if len(reasons) == 1 and None not in reasons:
         few = all(row.personas < report.intervals.least for row in scored)
-        said = few and any(finding.undecided for finding in _list_told(report))
+        said = few and any(finding.undecided for finding in _list_findings(report))
         return [] if said else [f"Each chatbot: {reasons.pop()}."]
     lacking: dict[tuple[str, str], list[str]] = {}
     for row in scored:
@@ -217,11 +414,11 @@ def _render_headline(finding: Finding, rows: Sequence[Row], failures: Sequence[F
         best = next(row for row in rows if row.chatbot == finding.best)
         return (
             f"{by}, {best.chatbot}{mark(best)} hallucinates least: {_rate(best)}"
-            f"{_add_failures(best, failures)}, which the paired test tells from every other chatbot "
-            "(p < 0.05 after Holm's correction)."
+            f"{_add_failures(best, failures)}, significantly less than every other chatbot (paired test, "
+            "p < 0.05 after Holm's correction)."
         )
-    unscored = f" Nothing was scored of {join_names(finding.not_scored)}." if finding.not_scored else ""
-    return f"{by}, nothing tells which chatbot hallucinates least.{unscored}"
+    unscored = f" Not scored: {join_names(finding.not_scored)}." if finding.not_scored else ""
+    return f"{by}, no chatbot hallucinates significantly least.{unscored}"
 
 
 def _add_failures(row: Row, failures: Sequence[Failure]) -> str:
@@ -234,29 +431,24 @@ def _add_failures(row: Row, failures: Sequence[Failure]) -> str:
 
 
 def _describe_needed(finding: Finding) -> str:
-    """Say who has the fewest, how many personas would tell the undecided two apart, and what seeds can do."""
+    """Name the lowest and the nearest chatbots, and the personas and seeds that tell them apart."""
     has = "has" if len(finding.lowest) == 1 else "have"
     fewest = f"{finding.detector}: {join_names(finding.lowest)} {has} the fewest"
     if finding.nearest:
-        are = "is" if len(finding.nearest) == 1 else "are"
-        fewest += (
-            f"; of those that the test does not tell from it, {join_names(finding.nearest)} {are} nearest"
-        )
-    is_pair = len(finding.lowest) + len(finding.nearest) == 2
+        fewest += f"; not significantly different: {join_names(finding.nearest)}"
+    pair = _name_pair(finding)
     if finding.personas_needed is None:
-        apart = "them apart" if is_pair else _name_pair(finding)
-        return f"{fewest}. How many personas would tell {apart} is not estimated: {finding.not_estimated}."
+        return f"{fewest}. The personas that tell {pair} apart are not estimated: {finding.not_estimated}."
     seeds = ""
     if finding.seed_share is not None:
         seeds = (
             f" More seeds of the same personas can remove {finding.seed_share:.0%} of this difference's "
             "variance at most; the rest takes more personas."
         )
-    two, them = ("They", "them") if is_pair else (join_names(finding.undecided), "these two")
     return (
-        f"{fewest}. {two} differ by {format_number(finding.difference, 2)} per turn with "
-        f"{format_count(finding.pairs or 0, 'persona')}; at least about {finding.personas_needed:,} would "
-        f"tell {them} apart (80% power for this pair alone).{seeds}"
+        f"{fewest}. {pair} differ by {format_number(finding.difference, 2)} per turn with "
+        f"{format_count(finding.pairs or 0, 'persona')}; telling them apart needs about "
+        f"{finding.personas_needed:,} (80% power for this pair alone).{seeds}"
     )
 
 

@@ -11,35 +11,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self, get_args
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.metrics.blame_counts import Found, Library
+from hallulab.simulator.metrics.blame import Found, Library
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    LAST,
-    CsvTable,
-    Flaws,
-    GroupedTable,
-    PageSection,
-    Paragraph,
-    RunFacts,
-    TableMetric,
-    Tallied,
-)
+from hallulab.simulator.metrics.metric import LAST, CsvTable, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import (
     DETECTOR,
     GROUPED,
     PERCENT,
     Column,
-    build_grouped_table,
     group_rows,
     is_lacking,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
@@ -136,13 +123,13 @@ class Concentrations(TableMetric[Concentration]):
         self._replies: Counter[Cell] = Counter()
         self._judged = PersonSums(2)
         """Hallucinated replies and scored ones by (detector, cell)."""
+        self._library = None if run.passages is None else Library(run.passages, run.planned)
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation."""
         person = (conversation.scenario, conversation.persona)
-        library = self.run.library
-        if library is not None and not library.is_examined(conversation):
-            library = None
+        is_examined = self._library is not None and self._library.is_examined(conversation)
+        library = self._library if is_examined else None
         cells = {
             turn.index: tuple(_enumerate_cells(conversation, turn, library)) for turn in conversation.turns
         }
@@ -195,7 +182,7 @@ class Concentrations(TableMetric[Concentration]):
         ]
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show the table; nothing without rows."""
         rows = cls.rows(report)
         few = (
@@ -208,13 +195,15 @@ class Concentrations(TableMetric[Concentration]):
             f"personas{few}."
         )
         parts = (Paragraph(hint), GroupedTable(cls.COLUMNS, cls.groups(report)))
-        return PageSection(cls.NAME, cls.LINK, "Where hallucinated replies are", parts) if rows else None
+        return Section(cls.NAME, "Where hallucinated replies are", parts, cls.LINK) if rows else None
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the table under its heading; nothing without rows."""
-        table = build_grouped_table(cls.COLUMNS, cls.groups(report), "detector", narrow)
-        return (Text("\nwhere hallucinated replies are:"), table) if cls.rows(report) else ()
+        table = GroupedTable(
+            cls.COLUMNS, cls.groups(report), "where hallucinated replies are:", by="detector"
+        )
+        return (GAP, table) if cls.rows(report) else ()
 
     @classmethod
     def csv(cls, report: RunReport) -> CsvTable:

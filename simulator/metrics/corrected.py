@@ -6,37 +6,31 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Conversation, Count, Frozen
 from hallulab.simulator.metrics.annotations import LabelSource, describe_left_out
-from hallulab.simulator.metrics.corrections import LEAD, UNKNOWN, Correction, compute_corrections
-from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.labels import OtherWinner, compare_labels, describe_labels
-from hallulab.simulator.metrics.metric import (
-    CsvTable,
-    Flaws,
-    GroupedTable,
-    Metric,
-    PageSection,
-    Paragraph,
-    Part,
-    RunFacts,
-    Tallied,
+from hallulab.simulator.metrics.corrections import (
+    LEAD,
+    UNKNOWN,
+    Correction,
+    OtherWinner,
+    compare_labels,
+    compute_corrections,
+    describe_labels,
 )
-from hallulab.simulator.metrics.prediction_powered import JudgedTurns, TurnSums
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.judged_turns import JudgedTurns, TurnSums
+from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.results import HPT
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import (
     DETECTOR,
     PERCENT,
     TWO_DECIMALS,
     Column,
-    build_grouped_table,
     group_rows,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
@@ -195,7 +189,7 @@ class CorrectedRates(Metric):
         return describe_section(report.of(CorrectedSection))
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show the rows and those by depth; nothing where no number is corrected."""
         found = report.of(CorrectedSection)
         if not found.is_corrected:
@@ -205,20 +199,22 @@ class CorrectedRates(Metric):
             GroupedTable(CORRECTED, group_rows(found.corrected, "detector", report.detectors)),
             GroupedTable(BY_DEPTH, group_rows(found.corrected_by_depth, "detector", report.detectors)),
         ]
-        return PageSection("corrected", "Corrected", "Corrected for the detectors' mistakes", parts)
+        return Section("corrected", "Corrected for the detectors' mistakes", parts, "Corrected")
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the rows, and those of all chatbots by depth; nothing where no number is corrected."""
         found = report.of(CorrectedSection)
         if not found.is_corrected:
             return ()
         together = [row for row in found.corrected_by_depth if row.chatbot is None]
-        tables = (
-            build_grouped_table(columns, group_rows(rows, "detector", report.detectors), "detector", narrow)
-            for columns, rows in ((CORRECTED, found.corrected), (BY_DEPTH, together))
+        corrected, by_depth = (
+            group_rows(rows, "detector", report.detectors) for rows in (found.corrected, together)
         )
-        return [Text("Corrected for the detectors' mistakes"), *tables]
+        return (
+            GroupedTable(CORRECTED, corrected, "Corrected for the detectors' mistakes", by="detector"),
+            GroupedTable(BY_DEPTH, by_depth, by="detector"),
+        )
 
     @classmethod
     def beside(cls, report: RunReport) -> CsvTable | None:
@@ -298,28 +294,28 @@ def describe_corrections(rows: Sequence[CorrectedRow], looked: Sequence[str] = (
 
 
 def _explain_rows(rows: Sequence[CorrectedRow]) -> Iterator[str]:
-    """Say once what is true of several rows; of a detector alone where it is true of all its rows."""
-    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    """Give each reason once; without chatbots where it holds for all rows of a detector."""
+    found: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         for reason in _explain_row(row):
             found[reason][row.detector].append(ALL if row.chatbot is None else row.chatbot)
     number = Counter(row.detector for row in rows)
-    for reason, detectors in found.items():
+    for (lacking, why), detectors in found.items():
         whom = (
-            detector if len(names) == number[detector] else f"{detector}, {', '.join(names)}"
+            detector if len(names) == number[detector] else f"{detector}: {', '.join(names)}"
             for detector, names in detectors.items()
         )
-        yield f"{'; '.join(whom)}: {reason}."
+        yield f"{lacking} ({'; '.join(whom)}): {why}."
 
 
 def _describe_best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
-    """Say which chatbot has the lowest corrected HPT-1 under a detector, or that this cannot be told."""
+    """Name the chatbot with the lowest corrected HPT-1 under a detector, or say that none is clear."""
     [together] = [row for row in rows if row.chatbot is None]
     if together.all_labelled_ci95 is not None:
         low, high = together.all_labelled_ci95
         yield (
-            f"By {rows[0].detector}, corrected: labels of all {together.turns} turns of this run would give "
-            f"an HPT-1 between {low:.2f} and {high:.2f} (95%); of other personas that says nothing."
+            f"By {rows[0].detector}, corrected: 95% interval of HPT-1 for this run's {together.turns} turns "
+            f"(not for new personas): {low:.2f} to {high:.2f}."
         )
     chatbots = [row for row in rows if row.chatbot is not None and row.turns]
     if len(chatbots) < 2:
@@ -328,23 +324,23 @@ def _describe_best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
     first = max(chatbots, key=lambda row: row.best or 0.0)
     if first.best is None:
         yield (
-            f"{by}: cannot tell which chatbot hallucinates least; that takes a corrected number of each, "
-            f"from at least {LEAST_FOR_INTERVAL} personas."
+            f"{by}: no clear winner; that takes a corrected number of each chatbot, from at least "
+            f"{LEAST_FOR_INTERVAL} personas."
         )
     elif first.best >= LEAD:
         yield f"{by}: {first.chatbot} hallucinates least with a probability of {first.best:.1%}."
     else:
         yield (
-            f"{by}: cannot tell which chatbot hallucinates least; it is {first.chatbot} with a probability "
-            f"of {first.best:.0%}, and {LEAD:.1%} would tell."
+            f"{by}: no clear winner; {first.chatbot} is best with a probability of {first.best:.0%} "
+            f"({LEAD:.1%} required)."
         )
 
 
-def _explain_row(row: CorrectedRow) -> Iterator[str]:
+def _explain_row(row: CorrectedRow) -> Iterator[tuple[str, str]]:
     if row.not_corrected is not None:
-        yield f"not corrected: {row.not_corrected}"
+        yield "Not corrected", row.not_corrected
     if row.no_interval is not None:
-        yield f"no interval: {row.no_interval}"
+        yield "No interval", row.no_interval
     if row.clipped is not None:
         end = "0" if row.clipped == "below 0" else "1"
-        yield f"the corrected share of hallucinated turns was {row.clipped}, and is set to {end}"
+        yield f"Set to {end}", f"the corrected share of hallucinated turns was {row.clipped}"

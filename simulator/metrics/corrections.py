@@ -6,20 +6,16 @@ detector (`prevalence`), else not at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from hallulab.scenarios.datasets.annotations import MODEL, NAMED, PERSON, is_person
+from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.prediction_powered import (
-    Panel,
-    PPIEstimate,
-    TurnSums,
-    compute_thetas,
-    estimate_means,
-)
-from hallulab.simulator.statistics.drawn_turns import estimate_drawn_error
+from hallulab.simulator.metrics.annotations import LabelSource
+from hallulab.simulator.metrics.judged_turns import Panel, TurnSums
 from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
     RESAMPLES,
@@ -30,12 +26,19 @@ from hallulab.simulator.statistics.intervals import (
     explain_no_interval,
     is_mostly_defined,
 )
+from hallulab.simulator.statistics.prediction_powered import (
+    PPIEstimate,
+    compute_thetas,
+    estimate_drawn_error,
+    estimate_means,
+)
 from hallulab.simulator.statistics.prevalence import (
     DetectorErrors,
+    compute_best_probabilities,
     compute_rates,
     compute_t_interval,
     draw_prevalences,
-    draw_weighed_sums,
+    draw_weighed_totals,
     solve_prevalence,
 )
 
@@ -43,38 +46,10 @@ LEAD = 0.975
 """Probability from which a chatbot is said to be best: of two equal ones, each reaches it in 2.5% of runs."""
 
 
-def compute_best_probabilities(replicates: Floats) -> list[float] | None:
-    """Return for each chatbot the share of replicates in which its number is lowest; ties are shared.
-
-    None where too many replicates are undefined.
-
-    Args:
-        replicates: numbers of each chatbot, shape (replicates, chatbots); NaN where undefined.
-    """
-    defined = replicates[~np.isnan(replicates).any(axis=1)]
-    if not is_mostly_defined(replicates.sum(axis=1)) or not len(defined):
-        return None
-    lowest = defined == defined.min(axis=1, keepdims=True)
-    return [float(share) for share in (lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0)]
-
-
-def draw_weighed_totals(sums: Floats) -> Floats:
-    """Return totals under random weights of clusters, the same for all chatbots.
-
-    Args:
-        sums: shape (clusters, chatbots, values).
-
-    Returns:
-        shape (`RESAMPLES`, chatbots, values).
-    """
-    totals = draw_weighed_sums("personas", sums.reshape(len(sums), -1))
-    return totals.reshape(RESAMPLES, *sums.shape[1:])
-
-
 LEAST_ANNOTATED = 2
 """Annotated turns of a chatbot below which they correct nothing: one turn has no covariance."""
-UNMEASURED = "no turn is annotated, and the file of planted errors does not measure this detector"
-UNKNOWN = "no turn is annotated, and this detector's mistakes are not known"
+UNMEASURED = "no annotations, and the file of planted errors does not measure this detector"
+UNKNOWN = "no annotations, and no known error rates"
 """Why a detector's numbers are not corrected, with and without such a file."""
 UNSCORED = "no turn was scored"
 AT_ITS_END = "a number at the end of its range has none"
@@ -325,3 +300,75 @@ def _build_number_fields(share: Number, count: Number) -> dict[str, Any]:
         "clipped": ("below 0" if share.value < 0 else "above 1") if outside else None,
         "no_interval": "; ".join(lacking) or None,
     }
+
+
+class OtherWinner(Frozen):
+    """Labels with which another chatbot has the lowest corrected HPT-1."""
+
+    detector: str
+    """Name of the detector whose numbers are corrected."""
+    labels: LabelSource
+    """Whose labels these are, and of how many turns in which another's label counts."""
+    lowest: str
+    """The chatbot with the lowest number, by the labels that count."""
+    lowest_by_them: str
+    """That with these labels in their place."""
+
+
+def find_lowest(rows: Sequence[Correction]) -> str | None:
+    """Return the chatbot with the lowest HPT-1 corrected by labels; None where fewer than two have one."""
+    found = [
+        (row.corrected_hpt_1, row.chatbot)
+        for row in rows
+        if row.chatbot is not None and row.source == "annotations" and row.corrected_hpt_1 is not None
+    ]
+    return min(found)[1] if len(found) > 1 else None
+
+
+def compare_labels(
+    rows: Mapping[str, Sequence[Correction]],
+    others: Mapping[LabelSource, Mapping[str, Sequence[Correction]]],
+) -> Iterator[OtherWinner]:
+    """Yield whose labels change which chatbot has the lowest number under a detector.
+
+    Args:
+        rows: those of each detector, by the labels that count.
+        others: the same with somebody's labels in their place.
+    """
+    for labels, found in others.items():
+        for detector, own in rows.items():
+            lowest, other = find_lowest(own), find_lowest(found[detector])
+            if lowest is not None and other is not None and lowest != other:
+                yield OtherWinner(detector=detector, labels=labels, lowest=lowest, lowest_by_them=other)
+
+
+def describe_labels(sources: Sequence[LabelSource], changed: Sequence[OtherWinner]) -> Iterator[str]:
+    """Say who labelled, and warn where other labels of the same turns would change the winner.
+
+    Args:
+        sources: whose labels count.
+        changed: the labels that do.
+    """
+    if sources:
+        parts = [*map(_describe_source, sources)]
+        models = any(not is_person(one.annotator) for one in sources)
+        people = any(is_person(one.annotator) for one in sources)
+        ending = "" if not models else ", not only by people" if people else ", not by people"
+        yield f"Labelled: {join_names(parts)}{ending}."
+    for one in changed:
+        yield (
+            f"Warning: by {one.detector}, corrected, {one.lowest} has the lowest HPT-1; with other labels of "
+            f"the same turns, {_describe_source(one.labels)}, it would be {one.lowest_by_them}."
+        )
+
+
+def _describe_source(one: LabelSource) -> str:
+    settled = ", who settled others' different labels" if one.adjudicates else ""
+    return f"{format_count(one.turns, 'turn')} by {_name_source(one)}{settled}"
+
+
+def _name_source(one: LabelSource) -> str:
+    named = one.annotator.removeprefix(NAMED) if is_person(one.annotator) else None
+    who = f"model {one.annotator.removeprefix(MODEL)}" if named is None else named
+    who = "people" if one.annotator == PERSON else who
+    return who if one.guideline is None else f"{who} (guideline {one.guideline})"

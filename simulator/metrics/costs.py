@@ -12,19 +12,11 @@ from typing import Literal, Self, TypeVar
 from hallulab.scenarios.text.wording import NOTHING, join_names, shorten_line
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    Flaws,
-    GroupedTable,
-    Heading,
-    Metric,
-    PageSection,
-    Paragraph,
-    RunFacts,
-    Tallied,
-)
+from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.spending import Spending, Spent, sum_calls
 from hallulab.simulator.metrics.tokens import count_tokens
-from hallulab.simulator.records.prices import compute_money
+from hallulab.simulator.records.experiment_fields import compute_money
 from hallulab.simulator.show.columns import (
     GROUPED,
     TWO_DECIMALS,
@@ -33,7 +25,7 @@ from hallulab.simulator.show.columns import (
     build_grouped_format,
     format_counts,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Section
 from hallulab.simulator.statistics.intervals import Rounded
 from hallulab.simulator.statistics.sums import ExactSum
 
@@ -273,7 +265,7 @@ class CostMetric(Metric):
         ]
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection:
+    def section(cls, report: RunReport) -> Section:
         """Show what roles and conversations cost, and how long conversations were."""
         costs = report.of(CostSection)
         columns = LEDGER if costs.priced else tuple(one for one in LEDGER if one is not MONEY)
@@ -287,7 +279,7 @@ class CostMetric(Metric):
             Heading("Length of conversations"),
             GroupedTable(LENGTHS, [report.of(LengthSection).conversations]),
         )
-        return PageSection("costs", "Cost", "Cost", parts)
+        return Section("costs", "Cost", parts, "Cost")
 
 
 def collect_calls(conversation: Conversation) -> list[Call]:

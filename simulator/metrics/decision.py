@@ -1,34 +1,183 @@
-"""What a run came to that goes on until it is decided, and how the chatbots' differences narrowed."""
+"""The decision between chatbots of a run with `until_decided`, and how their differences narrowed.
+
+The run adds batches to a `SequentialTest` while it goes on. The report repeats the test from the journals, so
+both reach the same decision.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Self
-
-from rich.console import RenderableType
-from rich.text import Text
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, Self
 
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.decide.course import Ending, retrace
-from hallulab.simulator.decide.decision import Standing
-from hallulab.simulator.decide.talks import Talks
-from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    Figures,
-    Flaws,
-    GroupedTable,
-    Metric,
-    PageSection,
-    Paragraph,
-    Part,
-    RunFacts,
-    Tallied,
-)
-from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_terminal_table
-from hallulab.simulator.show.document import RunReport
-from hallulab.simulator.show.html import mark_safe
-from hallulab.simulator.show.narrowing import draw_narrowing
+from hallulab.simulator.metrics.hallucinations import ByDetector, count_verdicts
+from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.spending import sum_calls, sum_known
+from hallulab.simulator.records.experiment_fields import BATCH, UntilDecided
+from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.show.charts import NarrowingPoint, draw_narrowing
+from hallulab.simulator.show.columns import TWO_DECIMALS, Column
+from hallulab.simulator.show.document import GAP, Figures, GroupedTable, Paragraph, Part, Section
+from hallulab.simulator.statistics.sequence import BatchStep, Decider, Decision, PairState, describe_decision
+
+Key = tuple[str, str]
+
+
+class PersonaTally:
+    """Counts conversations under the detector that decides.
+
+    A persona's HPT with a chatbot is that of the report: hallucinations over scored turns, over all seeds.
+
+    Args:
+        detector: its name.
+    """
+
+    def __init__(self, detector: str) -> None:
+        self._detector = detector
+        self._found: dict[Key, tuple[int, int]] = {}
+        """Hallucinations and scored turns."""
+        self._complete: Counter[Key] = Counter()
+        """Conversations with a verdict on each turn."""
+        self._tokens: dict[str, list[int | None]] = defaultdict(list)
+        """Tokens of all calls in a persona's conversations."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector) -> None:
+        """Count a conversation, with the verdicts of all detectors on it."""
+        key = (conversation.persona, conversation.chatbot)
+        tally = count_verdicts(conversation, verdicts.get(self._detector, {}))
+        over, under = self._found.get(key, (0, 0))
+        self._found[key] = over + tally.hallucinations, under + tally.scored_turns
+        judged = tally.scored_turns + tally.failed + tally.abstained + tally.not_localised
+        self._complete[key] += judged == tally.turns
+        calls = [*conversation.calls, *(call for turn in conversation.turns for call in turn.calls)]
+        calls += [call for found in verdicts.values() for verdict in found.values() for call in verdict.calls]
+        if calls:
+            self._tokens[conversation.persona].append(sum_calls(calls).tokens)
+
+    def merge(self, other: PersonaTally) -> None:
+        """Add counts of other personas."""
+        self._found.update(other._found)
+        self._complete.update(other._complete)
+        self._tokens.update(other._tokens)
+
+    def is_complete(self, persona: str, chatbots: Iterable[str], seeds: int) -> bool:
+        """Return whether all these chatbots have so many judged conversations with a persona."""
+        return all(self._complete[persona, chatbot] >= seeds for chatbot in chatbots)
+
+    def rates(self, persona: str, chatbots: Sequence[str]) -> Mapping[str, float | None]:
+        """Return the HPT of chatbots with a persona; None where no turn was scored."""
+        found = {chatbot: self._found.get((persona, chatbot), (0, 0)) for chatbot in chatbots}
+        return {chatbot: over / under if under else None for chatbot, (over, under) in found.items()}
+
+    def tokens(self, personas: Iterable[str]) -> int | None:
+        """Return the tokens of all calls with personas; None where no server reported any."""
+        return sum_known([count for persona in personas for count in self._tokens.get(persona, ())])
+
+
+Ending = Literal["decided", "budget", "personas"]
+"""Why a run ends: it is decided, the budget is spent, or all personas have talked."""
+
+
+def split_batches(personas: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the personas of each batch.
+
+    >>> [*split_batches("abcdef")]
+    ['abcd', 'ef']
+    """
+    return (personas[start : start + BATCH] for start in range(0, len(personas), BATCH))
+
+
+class SequentialTest:
+    """Compares the chatbots after each batch, and says when the run ends.
+
+    Args:
+        until: when it ends.
+        chatbots: their names.
+        of: the personas that there are.
+    """
+
+    def __init__(self, until: UntilDecided, chatbots: Sequence[str], of: int) -> None:
+        self._until, self._of = until, of
+        self._decider = Decider(chatbots, until.margin, until.keep_all)
+        self._tokens: list[int | None] = []
+        """Tokens of each batch."""
+        self.decision: Decision = self._decider.state()
+        self.ending: Ending | None = None
+        """Why the run ends; None: it goes on."""
+
+    @property
+    def chatbots(self) -> tuple[str, ...]:
+        """The chatbots that talk in the next batch."""
+        return self._decider.next_chatbots
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens of all calls so far; None: no server reports any."""
+        return sum_known(self._tokens)
+
+    def add_batch(self, batch: Sequence[str], tally: PersonaTally, seconds: Sequence[float] = ()) -> None:
+        """Add a batch.
+
+        Args:
+            batch: its personas.
+            tally: counts of their conversations.
+            seconds: how long each batch took, as far as that is known.
+        """
+        chatbots = self.chatbots
+        for persona in batch:
+            self._decider.add(persona, tally.rates(persona, chatbots))
+        self._tokens.append(tally.tokens(batch))
+        self.decision = self._decider.end_batch()
+        if self.decision.kind != "open":
+            self.ending = "decided"
+        elif self._is_spent(math.fsum(seconds[: len(self._tokens)])):
+            self.ending = "budget"
+        elif self.decision.persons == self._of:
+            self.ending = "personas"
+
+    def _is_spent(self, seconds: float) -> bool:
+        """Return whether the budget is spent."""
+        used = {"personas": self.decision.persons, "tokens": self.tokens or 0, "minutes": seconds / 60}
+        budget = self._until.budget
+        return budget is not None and used[budget.unit] >= budget.amount
+
+    def describe(self) -> str:
+        """Say in one sentence what is decided, and why the run ends if it does so undecided."""
+        found = describe_decision(self.decision)
+        if self.ending == "budget":
+            return f"{found[:-1]}: the budget of {self._until.budget} is spent."
+        if self.ending == "personas":
+            return (
+                f"{found[:-1]}: all {self._of} personas of the experiment are spent, and "
+                "`hallulab init-scenario --personas` writes more."
+            )
+        return found
+
+
+def retrace(saved: SavedExperiment, tally: PersonaTally) -> SequentialTest:
+    """Repeat the test of a run up to its last batch that is complete: run and judged as a whole.
+
+    Args:
+        saved: the experiment, which has `until_decided` and `drawn`.
+        tally: counts of its conversations.
+    """
+    experiment, drawn = saved.experiment, saved.drawn
+    until = experiment.until_decided
+    assert until is not None
+    assert drawn is not None
+    test = SequentialTest(until, [bot.name for bot in experiment.chatbots], drawn.of)
+    for batch in split_batches(drawn.personas[: until.most("personas")]):
+        if not all(tally.is_complete(one, test.chatbots, experiment.repeats) for one in batch):
+            break
+        test.add_batch(batch, tally, drawn.seconds)
+        if test.ending is not None:
+            break
+    return test
+
 
 COLUMNS = (
     Column("a", "a", "a chatbot", kind="name", short="a"),
@@ -55,7 +204,7 @@ class DecisionReport(Frozen):
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""
     sentence: str
     """What is decided, in one sentence."""
-    found: Standing
+    found: Decision
     """What is decided, and what was known after each batch."""
 
 
@@ -63,11 +212,11 @@ class DecisionSection(Frozen):
     """Fields of `report.json`."""
 
     decision: DecisionReport | None = None
-    """How the run went on until it was decided; None: it holds what was planned."""
+    """The decision of a run until it is decided; None: the run has a fixed size."""
 
 
 class DecisionMetric(Metric):
-    """Follows a run until it is decided, once more, from the journals."""
+    """Repeats the test of a run until it is decided."""
 
     SECTION = DecisionSection
     TABLES = (("Decision", COLUMNS),)
@@ -75,35 +224,37 @@ class DecisionMetric(Metric):
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
-        self._talks = None if run.deciding is None else Talks(run.deciding.detector)
+        saved = run.deciding
+        self._tally = None if saved is None else PersonaTally(saved.experiment.detectors[0].name)
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation under the detector that decides."""
-        if self._talks is not None:
-            self._talks.add(conversation, verdicts)
+        if self._tally is not None:
+            self._tally.add(conversation, verdicts)
 
     def merge(self, other: Self) -> None:
         """Add the conversations of other personas."""
-        if self._talks is not None and other._talks is not None:
-            self._talks.merge(other._talks)
+        if self._tally is not None and other._tally is not None:
+            self._tally.merge(other._tally)
 
     def result(self, tallied: Tallied) -> DecisionSection:
-        """Return the course of the run."""
-        deciding = self.run.deciding
-        if deciding is None or self._talks is None:
+        """Repeat the run's test."""
+        saved = self.run.deciding
+        if saved is None or self._tally is None:
             return DecisionSection()
-        course = retrace(deciding, self._talks)
-        budget = deciding.until.budget
-        goes_on = " The run has not ended; the same command goes on with it." if course.ending is None else ""
+        test, until = retrace(saved, self._tally), saved.experiment.until_decided
+        assert until is not None
+        assert saved.drawn is not None
+        goes_on = " The run has not ended; the same command goes on with it." if test.ending is None else ""
         return DecisionSection(
             decision=DecisionReport(
-                detector=deciding.detector,
-                budget=None if budget is None else str(budget),
-                keep_all=deciding.until.keep_all,
-                of=deciding.drawn.of,
-                ending=course.ending,
-                sentence=f"{course.describe()}{goes_on}",
-                found=course.decision,
+                detector=saved.experiment.detectors[0].name,
+                budget=None if until.budget is None else str(until.budget),
+                keep_all=until.keep_all,
+                of=saved.drawn.of,
+                ending=test.ending,
+                sentence=f"{test.describe()}{goes_on}",
+                found=test.decision,
             )
         )
 
@@ -120,16 +271,17 @@ class DecisionMetric(Metric):
         return [] if decision is None else [*_describe_limits(decision), _describe_end(decision.ending)]
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Show how the difference of every two chatbots narrowed."""
         decision = report.of(DecisionSection).decision
         if decision is None or not decision.found.steps:
             return None
         found = decision.found
-        figures = [
-            (f"{pair.a} − {pair.b}", mark_safe(draw_narrowing(pair.a, pair.b, found.steps, found.margin)))
-            for pair in found.pairs
-        ]
+        figures = []
+        for pair in found.pairs:
+            title = f"{pair.a} − {pair.b}"
+            points = build_points(pair.a, pair.b, found.steps)
+            figures.append((title, draw_narrowing(title, points, found.margin)))
         hint = (
             f"HPT of the first chatbot minus that of the second after each batch, by {decision.detector}, on "
             "the personas that both talked to. Line: their mean. Band: where the true difference is; all "
@@ -138,17 +290,35 @@ class DecisionMetric(Metric):
             "its chart."
         )
         parts: list[Part] = [Paragraph(hint), Figures(figures), GroupedTable(COLUMNS, [found.pairs])]
-        return PageSection("decision", "Decision", "How the differences narrowed", parts)
+        return Section("decision", "How the differences narrowed", parts, "Decision")
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the differences after the last batch."""
         decision = report.of(DecisionSection).decision
         if decision is None or not decision.found.steps:
             return ()
         batches = len(decision.found.steps)
-        heading = f"\nDifferences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
-        return Text(heading), build_terminal_table(COLUMNS, [decision.found.pairs], narrow=narrow)
+        heading = f"Differences after {batches} {choose_noun(batches, 'batch', 'batches')}:"
+        return GAP, GroupedTable(COLUMNS, [decision.found.pairs], heading)
+
+
+def build_points(a: str, b: str, steps: Sequence[BatchStep]) -> list[NarrowingPoint]:
+    """Return the difference of two chatbots after each batch, as the chart shows it."""
+    return [
+        NarrowingPoint(step.persons, pair.difference, pair.low, pair.high, _describe_pair(pair))
+        for step in steps
+        for pair in step.pairs
+        if (pair.a, pair.b) == (a, b)
+    ]
+
+
+def _describe_pair(pair: PairState) -> str:
+    """Say what is known of a pair, and on how many personas."""
+    have = format_count(pair.persons, "persona")
+    if pair.difference is None:
+        return f"{have}, nothing is known"
+    return f"{have}: {pair.difference:.2f} a turn, between {pair.low:.2f} and {pair.high:.2f}"
 
 
 def _describe_end(ending: Ending | None) -> str:

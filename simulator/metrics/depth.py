@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from rich.console import RenderableType
-
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import (
-    CsvTable,
-    Figures,
-    Flaws,
-    PageSection,
-    Paragraph,
-    RunFacts,
-    TableMetric,
-    Tallied,
-)
+from hallulab.simulator.metrics.metric import CsvTable, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.show.charts import DepthPoint, draw_depths
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, GROUPED, TWO_DECIMALS, Column
-from hallulab.simulator.show.depth_lines import DepthPoint, draw_depths
-from hallulab.simulator.show.document import RunReport
-from hallulab.simulator.show.html import mark_safe
+from hallulab.simulator.show.document import Figures, Paragraph, Part, Section
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
@@ -116,7 +105,7 @@ class Depths(TableMetric[DepthRate]):
         ]
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Draw a chart a chatbot; the numbers are in the file."""
         rows = cls.rows(report)
         if not rows:
@@ -125,17 +114,17 @@ class Depths(TableMetric[DepthRate]):
             DepthPoint(row.chatbot, report.detectors.index(row.detector), row.turn, row.hpt, row.hpt_ci95)
             for row in rows
         ]
-        figures = [(name, mark_safe(svg)) for name, svg in draw_depths(points, report.detectors)]
+        figures = draw_depths(points, report.detectors)
         lines = "; line up and down: 95% bootstrap interval over personas" if _has_intervals(rows) else ""
         hint = (
             "HPT-1 of each chatbot by the number of the turn, in the colours of the detectors as above. Dot: "
             f"estimate{lines}. Conversations end at different turns, so later turns are of fewer "
             "conversations. report-depth.csv has the numbers."
         )
-        return PageSection(cls.NAME, cls.LINK, cls.TITLE, (Paragraph(hint), Figures(figures)))
+        return Section(cls.NAME, cls.TITLE, (Paragraph(hint), Figures(figures)), cls.LINK)
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return nothing: the terminal has enough rows."""
         return ()
 

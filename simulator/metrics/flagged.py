@@ -9,10 +9,10 @@ from typing import Self
 from hallulab.detectors.explanations.explanation import Explanation, explain
 from hallulab.scenarios.text.wording import choose_noun, join_names, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Span, Turn
-from hallulab.simulator.metrics.failures_counts import MUCH
+from hallulab.simulator.metrics.failures import MUCH
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.metrics.run_report import RunReport
 
 MOST_EXPLAINED = 200
 """Replies flagged by all detectors that are looked through for an example; large runs have thousands."""

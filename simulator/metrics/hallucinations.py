@@ -65,7 +65,7 @@ class Row(Frozen):
     """Cluster bootstrap over personas; None: see `no_interval`."""
     seed_share: Rounded | None
     """Share of the variance of HPT-1 that more seeds of the same personas can remove at most
-    (`simulator/statistics/intervals.py`); the rest takes more personas. None: no persona has two seeds."""
+    (`simulator/statistics/sums.py`); the rest takes more personas. None: no persona has two seeds."""
     hpt_2: Rounded | None
     """Mean over conversations of hallucinations / scored turns."""
     tokacc_1: Rounded | None

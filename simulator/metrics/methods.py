@@ -1,22 +1,70 @@
 """By which variant of its method, and from which threshold on, each detector of a run judged.
 
-Also, whether the answers of its model look like those of a small model, which the method does not suit.
+It also counts signs that the model behind a printed-word reading is too small for it. The catalogue says of
+few models that they are small; of any other model the answers show it. Two signs were measured, with the
+default 1.5B model on ten replies, and with a strong general-purpose language model
+(`tests/benchmarks/test_small_model_signs.py` counts them in both recordings):
+
+| sign | 1.5B | strong model |
+|---|---|---|
+| MetaRAG says YES to a fact's synonym and to its opposite | 10 of 19 facts | 0 of 212 facts |
+| HalluDetect's filter keeps an objection | 13 of 14 | 75 of 88 (`gold`), 92 of 191 (headline) |
+
+On `gold` 84% of the replies are hallucinated, so a filter has little to remove there. The share of sentences
+that the analysis lists is no sign: 14 of 21 with the 1.5B, 89 of 113 with the strong model on `gold`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
 
+from pydantic import Field
+
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
 from hallulab.detectors.base.protocol import JudgingMethod
-from hallulab.scenarios.text.wording import NOTHING, format_number, shorten_line
-from hallulab.scenarios.transcript import Conversation, Count, Frozen
+from hallulab.detectors.halludetect.strategies import PAPER_THRESHOLD
+from hallulab.scenarios.text.wording import NOTHING, format_count, format_number, shorten_line
+from hallulab.scenarios.transcript import Conversation, Count, Frozen, Unit
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, Tallied
-from hallulab.simulator.metrics.small_models import Sign, SignCount, find_signs
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.document import RunReport
+
+Sign = Literal["agrees with opposites", "filters nothing"]
+
+LEAST = {"agrees with opposites": 10, "filters nothing": 14}
+"""Facts or objections from which a sign counts; the second are as many as were measured."""
+SHARES = {"agrees with opposites": 0.2, "filters nothing": 0.9}
+"""Shares from which a model's answers look like a small model's."""
+
+
+@dataclass
+class SignCount:
+    """How often a sign was met."""
+
+    met: int = 0
+    seen: int = 0
+
+    def is_small(self, sign: Sign) -> bool:
+        """Return whether the answers look like those of a small model."""
+        return self.seen >= LEAST[sign] and self.met >= SHARES[sign] * self.seen
+
+
+def find_signs(units: Iterable[Unit]) -> Iterable[tuple[Sign, bool]]:
+    """Yield each sign that a unit of a verdict by printed words can show, and whether it does."""
+    for unit in units:
+        if "refiner" in unit.details and unit.score is not None:
+            yield "filters nothing", unit.score >= PAPER_THRESHOLD
+        said = {key for key, value in unit.details.items() if key.endswith("P(YES)") and value == 1.0}
+        printed = {key for key, value in unit.details.items() if " P(" in key}
+        if printed and all(unit.details[key] == 1.0 for key in printed):
+            both = all(any(key.startswith(kind) for key in said) for kind in ("synonym", "antonym"))
+            yield "agrees with opposites", both
+
 
 _SOURCES = {
     "published": "the paper's",
@@ -54,7 +102,7 @@ class SmallModelSign(Frozen):
 
     detector: str
     sign: Sign
-    """The sign, see `hallulab.simulator.metrics.small_models`."""
+    """The sign, see `hallulab.simulator.metrics.methods`."""
     met: Count
     seen: Count
     """How often it could have been."""
@@ -155,3 +203,82 @@ def describe_detector_method(one: DetectorMethod) -> str:
         return f"{said}, without a threshold."
     number = format_number(one.threshold, 3).rstrip("0").rstrip(".")
     return f"{said}, from {number} on ({_SOURCES[one.threshold_protocol]})."
+
+
+class ModelReading(Frozen):
+    """How one model's answers were read, in words."""
+
+    model: str
+    """Name under which it is served."""
+    decisions: str
+    seed: Literal["kept", "ignored", "refused"]
+    """What the endpoint does with a seed."""
+    json_by: str = Field(alias="json")
+    """How answers are made JSON."""
+    asked: bool
+    """Whether the endpoint was asked; else this is assumed."""
+    asked_with: tuple[str, ...] = ()
+    """What its endpoint needs of requests."""
+    under_test: bool = False
+    """Whether it is a chatbot, of which only texts are read."""
+
+
+class ModelSection(Frozen):
+    """Fields of `report.json`."""
+
+    read_how: tuple[ModelReading, ...]
+    """How the models' answers were read."""
+    endpoints: tuple[Answered, ...] = ()
+    """What each of several endpoints did; empty: there was one, or nothing is known."""
+
+
+class ModelMetric(Metric):
+    """Tells of the models what the run knows of them."""
+
+    SECTION = ModelSection
+
+    def result(self, tallied: Tallied) -> ModelSection:
+        """Return what is known of the models."""
+        read_how = tuple(map(_build_model_reading, self.run.read_how))
+        return ModelSection(read_how=read_how, endpoints=tuple(self.run.endpoints))
+
+    @classmethod
+    def footnotes(cls, report: RunReport) -> Sequence[str]:
+        """Say how each model's answers were read, and what each of several endpoints did."""
+        section = report.of(ModelSection)
+        return [*map(_describe_reading, section.read_how), *map(_describe_endpoint, section.endpoints)]
+
+
+def _describe_reading(one: ModelReading) -> str:
+    asked = f"was asked with: {', '.join(map(shorten_line, one.asked_with))}"
+    if one.under_test:
+        return f"{shorten_line(one.model)} {asked}."
+    return (
+        f"{shorten_line(one.model)} was read by: {one.decisions}, "
+        f"JSON {one.json_by.removeprefix('JSON ')}, seed {one.seed}"
+        f"{'' if one.asked else ' (assumed, the endpoint did not say)'}"
+        f"{f'; it {asked}' if one.asked_with else ''}."
+    )
+
+
+def _build_model_reading(read_how: ReadHow) -> ModelReading:
+    if read_how.log_probabilities:
+        decisions = "log-probabilities"
+    elif read_how.decision_samples == 1:
+        decisions = "printed word"
+    else:
+        decisions = f"share of {read_how.decision_samples} printed words"
+    return ModelReading(
+        model=read_how.model,
+        decisions=decisions,
+        seed=read_how.seed,
+        json="JSON schema" if read_how.json_schema else "asked for in the prompt",
+        asked=read_how.asked,
+        asked_with=read_how.asked_with,
+        under_test=read_how.under_test,
+    )
+
+
+def _describe_endpoint(did: Answered) -> str:
+    failed = f", and failed {format_count(did.failed, 'time')}" if did.failed else ""
+    return f"{shorten_line(did.base_url)} answered {format_count(did.answered, 'request')}{failed}."

@@ -31,29 +31,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import GenericAlias
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from pydantic import create_model
-from rich.console import RenderableType
-from rich.text import Text
 
 from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.replicas import Answered
 from hallulab.agents.served_model import ClaimChecks
 from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.attacks.attack import AttackRecord
-from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.decide.course import Deciding
+from hallulab.scenarios.transcript import Conversation, Frozen, Passage
 from hallulab.simulator.metrics.annotations import Annotations
-from hallulab.simulator.metrics.blame_counts import Library
 from hallulab.simulator.metrics.corrections import UNKNOWN
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import RunSums
-from hallulab.simulator.records.experiment_json import BranchedFrom
+from hallulab.simulator.records.experiment_fields import Prices
+from hallulab.simulator.records.experiment_json import BranchedFrom, SavedExperiment
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.prices import Prices
-from hallulab.simulator.show.columns import Column, build_terminal_table
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.columns import Column
+from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 READER = 55
@@ -114,16 +111,18 @@ class RunFacts:
     """What each of several endpoints did; empty: there was one, or nothing is known."""
     branched_from: BranchedFrom | None = None
     """The run that the conversations branch off from; None: they do not."""
-    deciding: Deciding | None = None
-    """How the run goes on until it is decided; None: it does not."""
+    deciding: SavedExperiment | None = None
+    """The experiment, if it runs until it is decided; None: it has a fixed size."""
     free: Journals | None = None
     """That run's conversations, and the verdicts of the same versions of the detectors."""
     mistakes: Mapping[str, DetectorErrors] = field(default_factory=dict)
     """Those of detectors, by name, as far as they are known."""
     why_unknown: str = UNKNOWN
     """Why others are not."""
-    library: Library | None = None
-    """The documents that were searched; None: they are not known."""
+    passages: Sequence[Passage] | None = None
+    """All that could be retrieved; None: not known."""
+    planned: int = 0
+    """Conversations of the run, as planned."""
 
 
 @dataclass(frozen=True)
@@ -134,58 +133,6 @@ class Tallied:
     """The sums of every chatbot under every detector."""
     rows: tuple[Row, ...]
     """The report's rows, which add them up."""
-
-
-@dataclass(frozen=True)
-class Paragraph:
-    """A paragraph of a section; `Markup` may have tags."""
-
-    text: str
-    style: Literal["hint", "note", ""] = "hint"
-    """Its class in the page's style sheet."""
-    kind: ClassVar[str] = "paragraph"
-
-
-@dataclass(frozen=True)
-class Heading:
-    """A heading within a section."""
-
-    text: str
-    """What it says; a detector's name has its colour before it."""
-    kind: ClassVar[str] = "heading"
-
-
-@dataclass(frozen=True)
-class GroupedTable:
-    """A table with its rows in groups."""
-
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Any]]
-    kind: ClassVar[str] = "table"
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Charts beside each other."""
-
-    figures: Sequence[tuple[str, str]]
-    """Titles, and SVG elements as they shall stand on the page (`Chart.svg`)."""
-    kind: ClassVar[str] = "figures"
-
-
-Part = Paragraph | Heading | GroupedTable | Figures
-
-
-@dataclass(frozen=True)
-class PageSection:
-    """A metric's section of the page."""
-
-    anchor: str
-    link: str
-    """Its name in the page's list of sections."""
-    title: str
-    parts: Sequence[Part]
-    """What it has, from top to bottom."""
 
 
 @dataclass(frozen=True)
@@ -229,14 +176,12 @@ class Metric(ABC):
         """
 
     def merge(self, other: Self) -> None:
-        """Add what another one counted of other personas; only metrics that do so are counted in parts.
+        """Add the counts of another one, of other personas of the same run; without `add` there are none.
 
-        A run in shards (docs/scale.md) is counted by several processes if all metrics can.
-
-        Args:
-            other: one of the same run.
+        A run in shards (docs/scale.md) is counted by several processes if all metrics that count have this.
         """
-        raise NotImplementedError
+        if type(self).add is not Metric.add:
+            raise NotImplementedError
 
     @abstractmethod
     def result(self, tallied: Tallied) -> Frozen:
@@ -263,18 +208,13 @@ class Metric(ABC):
         return ()
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Return the section of the page; None: it has nothing to show."""
         return None
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
-        """Return what the terminal shows, from top to bottom.
-
-        Args:
-            report: the report.
-            narrow: whether the terminal has fewer than `NARROW` columns.
-        """
+    def tables(cls, report: RunReport) -> Sequence[Part]:
+        """Return what the terminal shows, from top to bottom."""
         return ()
 
     @classmethod
@@ -335,7 +275,7 @@ class TableMetric(Metric, Generic[TableRow]):
         return ()
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection | None:
+    def section(cls, report: RunReport) -> Section | None:
         """Return a section with the hints and the table; None without rows."""
         if not cls.rows(report):
             return None
@@ -343,15 +283,14 @@ class TableMetric(Metric, Generic[TableRow]):
             *map(Paragraph, cls.hints(report)),
             GroupedTable(cls.COLUMNS, cls.groups(report)),
         ]
-        return PageSection(cls.NAME, cls.LINK or cls.TITLE, cls.TITLE, parts)
+        return Section(cls.NAME, cls.TITLE, parts, cls.LINK)
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the table under its heading; nothing without rows."""
         if not cls.rows(report):
             return ()
-        table = build_terminal_table(cls.COLUMNS, cls.groups(report), narrow=narrow)
-        return Text(f"\n{cls.TITLE}:"), table
+        return GAP, GroupedTable(cls.COLUMNS, cls.groups(report), f"{cls.TITLE}:")
 
     @classmethod
     def csv(cls, report: RunReport) -> CsvTable | None:

@@ -14,9 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.comparison import HALVES, split_by_repeat
-from hallulab.simulator.metrics.message_sample import LEAST, MEASURES, DistanceName, Measure, MessageSample
-from hallulab.simulator.metrics.messages import MOST
+from hallulab.simulator.metrics.comparisons import HALVES, split_by_repeat
+from hallulab.simulator.metrics.messages import LEAST, MEASURES, MOST, DistanceName, Measure, MessageSample
 from hallulab.simulator.statistics.detection import RESAMPLES
 from hallulab.simulator.statistics.intervals import (
     Floats,

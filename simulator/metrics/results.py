@@ -1,16 +1,21 @@
-"""The rows of a report: hallucinations per turn and token accuracy of each chatbot under each detector."""
+"""The rows of a report: hallucinations per turn and token accuracy of each chatbot under each detector.
+
+A chatbot that is judged by the model that verifies its claims, or by the detector that guards it, is marked:
+it has already removed what that model or detector objects to, so by it the chatbot looks better than it is.
+With the same question, the model is even asked the same thing twice.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from dataclasses import replace
 
-from rich.console import RenderableType
-
+from hallulab.agents.served_model import ClaimCheck, ClaimChecks
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.hallucinations import Row
+from hallulab.simulator.metrics.hallucinations import Row, Tally
 from hallulab.simulator.metrics.metric import CsvTable, Metric, Tallied
-from hallulab.simulator.metrics.self_judging import explain_self_judging, mark
+from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.run_sums import RowSums, RunSums, sum_tallies
 from hallulab.simulator.show.columns import (
     CHATBOT,
     DETECTOR,
@@ -19,17 +24,166 @@ from hallulab.simulator.show.columns import (
     TWO_DECIMALS,
     Column,
     build_decimal_format,
-    build_grouped_table,
     group_rows,
     is_lacking,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Part
+from hallulab.simulator.statistics.intervals import (
+    Interval,
+    compute_intervals,
+    compute_ratio_of_sums,
+    explain_no_interval,
+)
+
+
+def mark_self_judged(rows: Sequence[Row], checks: ClaimChecks) -> tuple[Row, ...]:
+    """Return the rows with `self_judged`, its degree and its reason; unchanged without both claim checks."""
+    return tuple(
+        _mark_row(row, checks.chatbots.get(row.chatbot), checks.detectors.get(row.detector)) for row in rows
+    )
+
+
+def _mark_row(row: Row, verifying: ClaimCheck | None, judging: ClaimCheck | None) -> Row:
+    if verifying is None or judging is None:
+        return row
+    if not set(verifying.methods).isdisjoint(judging.methods):
+        reason = f"{row.chatbot} is guarded by the detector by which {row.detector} judges"
+        return row.model_copy(
+            update={
+                "self_judged": True,
+                "self_judged_degree": "own guard",
+                "self_judged_reason": reason,
+            }
+        )
+    shared = [model for model in verifying.models if model in judging.models]
+    if not shared:
+        return row.model_copy(update={"self_judged": False})
+    same_question = not set(verifying.prompts.values()).isdisjoint(judging.prompts.values())
+    question = ""
+    if judging.prompts:
+        question = f", asking {'the same question' if same_question else 'other questions'}"
+    return row.model_copy(
+        update={
+            "self_judged": True,
+            "self_judged_degree": "same model and same question" if same_question else "same model",
+            "self_judged_reason": (
+                f"{row.chatbot} verifies its claims with {', '.join(shared)}, "
+                f"by which {row.detector} judges, too{question}"
+            ),
+        }
+    )
+
+
+SIGNS = {"same model": "†", "same model and same question": "‡", "own guard": "§"}
+"""Sign behind a chatbot's name, by degree."""
+
+
+def mark(row: Row) -> str:
+    """Return the sign of a row, or nothing."""
+    return SIGNS.get(row.self_judged_degree or "", "")
+
+
+def explain_sign(row: Row) -> tuple[str, str]:
+    """Return the sign of a row and its reason; empty where it has none."""
+    return mark(row), row.self_judged_reason or ""
+
+
+def explain_self_judging(rows: Sequence[Row]) -> list[str]:
+    """Explain the sign of each chatbot that has one."""
+    judges: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.self_judged:
+            judges.setdefault((mark(row), row.chatbot), []).append(row.detector)
+    return [_note(sign, chatbot, detectors) for (sign, chatbot), detectors in judges.items()]
+
+
+def _note(sign: str, chatbot: str, detectors: Sequence[str]) -> str:
+    one, names = len(detectors) == 1, " and ".join(detectors)
+    if sign == SIGNS["own guard"]:
+        return (
+            f"{sign} {names} also {'guards' if one else 'guard'} {chatbot}, which has already removed what "
+            "its guard objects to. Another detector ends that (docs/safeguards.md)."
+        )
+    same = ", by the same question" if sign == SIGNS["same model and same question"] else ""
+    return (
+        f"{sign} The model by which {names} {'judges' if one else 'judge'} also verifies what {chatbot} "
+        f"says{same}: such a judgement may favour it. To avoid that, give one of the two a second model "
+        "(docs/experiment.md, `Not one's own judge`)."
+    )
+
+
+def build_row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
+    """Add up the tallies of one chatbot under one detector; a denominator of 0 gives None."""
+    return build_rows(sum_tallies({(chatbot, detector): tallies}))[0]
+
+
+def build_rows(sums: RunSums) -> tuple[Row, ...]:
+    """Make a row for every chatbot under every detector, of all conversations."""
+    return _build_all(sums.rows)
+
+
+def build_sound_rows(sums: RunSums) -> tuple[Row, ...]:
+    """Make the same rows without conversations in which the simulated user has a flaw."""
+    return _build_all(sums.sound)
+
+
+def _build_all(found: dict[tuple[str, str], RowSums]) -> tuple[Row, ...]:
+    ci95 = compute_intervals([sample for sums in found.values() for sample in (sums.hpts, sums.tokaccs)])
+    return tuple(
+        _build_row(chatbot, detector, sums, ci95[2 * place], ci95[2 * place + 1])
+        for place, ((chatbot, detector), sums) in enumerate(found.items())
+    )
+
+
+def _build_row(chatbot: str, detector: str, sums: RowSums, hpt_ci95: Interval, tokacc_ci95: Interval) -> Row:
+    counts, cost = sums.counts, sums.spending.total()
+    turns, scored = counts["turns"], counts["scored_turns"]
+    told = turns and not counts["chatbot_untold"]
+    undecided = counts["failed"] + counts["abstained"] + counts["not_localised"]
+    return Row(
+        chatbot=chatbot,
+        detector=detector,
+        conversations=sums.conversations,
+        scored_conversations=sums.scored,
+        personas=sums.personas,
+        turns=turns,
+        scored_turns=scored,
+        coverage=scored / turns if turns else None,
+        failed=counts["failed"],
+        abstained=counts["abstained"],
+        not_localised=counts["not_localised"],
+        missing=turns - scored - undecided,
+        hallucinations=counts["hallucinations"],
+        unlocated=counts["unlocated"],
+        hallucinated_chats=_divide(sums.hallucinated, sums.scored),
+        calls_per_reply=counts["chatbot_calls"] / turns if turns else None,
+        tokens_per_reply=counts["chatbot_tokens"] / turns if told else None,
+        hpt_1=compute_ratio_of_sums(sums.hpts),
+        hpt_1_ci95=hpt_ci95,
+        seed_share=sums.seed_share(),
+        hpt_2=_divide(sums.hpt.value(), sums.scored),
+        tokacc_1=compute_ratio_of_sums(sums.tokaccs),
+        tokacc_1_ci95=tokacc_ci95,
+        no_interval=explain_no_interval(sums.personas, found={"HPT-1": hpt_ci95, "TokAcc-1": tokacc_ci95}),
+        tokacc_2=_divide(sums.tokacc.value(), sums.worded),
+        tokens=counts["tokens"],
+        calls=cost.calls,
+        prompt_tokens=cost.prompt_tokens,
+        completion_tokens=cost.completion_tokens,
+        seconds=cost.seconds,
+    )
+
+
+def _divide(total: float, number: int) -> float | None:
+    """Return a mean to 6 decimals; None without values."""
+    return round(total / number, 6) if number else None
+
 
 HPT = "hallucinations over scored turns, all conversations together"
 TOKACC = "share of the tokens of replies that are outside every flagged span, all conversations together"
 _MEAN = "the same for each conversation, then the mean"
 COLUMNS = (
-    CHATBOT,
+    replace(CHATBOT, sign=explain_sign),
     DETECTOR,
     Column("Calls / reply", "calls_per_reply", "model calls of the chatbot a turn", build_decimal_format(1),
            short="Calls/\nreply"),
@@ -66,9 +220,6 @@ class ResultMetric(Metric):
     TABLES = (("Results", COLUMNS),)
     ORDER = TERMINAL_ORDER = 10
 
-    def merge(self, other: Self) -> None:
-        """Add nothing: the rows are what every report counts."""
-
     def result(self, tallied: Tallied) -> ResultSection:
         """Return the rows."""
         return ResultSection(rows=tallied.rows)
@@ -79,11 +230,10 @@ class ResultMetric(Metric):
         return explain_self_judging(report.rows)
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
-        """Return the table, with the sign of self-judging behind a chatbot's name."""
-        marked = [row.model_copy(update={"chatbot": f"{row.chatbot}{mark(row)}"}) for row in report.rows]
-        groups = group_rows(marked, "detector", report.detectors)
-        return (build_grouped_table(COLUMNS, groups, "detector", narrow),)
+    def tables(cls, report: RunReport) -> Sequence[Part]:
+        """Return the table."""
+        groups = group_rows(report.rows, "detector", report.detectors)
+        return (GroupedTable(COLUMNS, groups, by="detector"),)
 
     @classmethod
     def beside(cls, report: RunReport) -> CsvTable:

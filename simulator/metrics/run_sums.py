@@ -7,25 +7,77 @@ conversation. Persons of different parts of a run are different ones, so parts m
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Literal
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.metrics.hallucinations import (
     ByDetector,
+    Pairing,
     Tally,
     count_verdicts,
     index_by_detector,
     merge_branches,
 )
-from hallulab.simulator.metrics.pairs import RATES, RateName, index_by_place, pair_places
 from hallulab.simulator.metrics.spending import Spending
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.statistics.intervals import Ratio, Spread, combine_spreads, measure_spread
-from hallulab.simulator.statistics.sums import ExactSum, Person
+from hallulab.simulator.statistics.intervals import Ratio, sum_by_cluster
+from hallulab.simulator.statistics.sums import (
+    ExactSum,
+    Person,
+    PersonTable,
+)
+
+RateName = Literal["hpt_1", "tokacc_1"]
+"""A rate by which chatbots are compared."""
+
+RATES: dict[RateName, Callable[[Tally], Ratio]] = {
+    "hpt_1": lambda item: item.hpt,
+    "tokacc_1": lambda item: item.tokacc,
+}
+"""What each is of a conversation."""
+
+Both = dict[Pairing, tuple[Ratio, Ratio]]
+"""Ratios of two chatbots by persona and seed."""
+
+ByPlace = dict[tuple[Pairing, int], Ratio]
+"""Ratios by persona and seed, and by the turn at which a conversation branches off, else -1."""
+
+
+def pair_places(one: ByPlace, two: ByPlace) -> Both:
+    """Return the ratios of two chatbots by persona and seed, at the places that both have.
+
+    Conversations that branch off from the same one are added up, at turns at which both have a ratio.
+    """
+    shared = sorted(one.keys() & two.keys())
+    sums = (sum_by_cluster((place[0], ratios[place]) for place in shared) for ratios in (one, two))
+    pairings = dict.fromkeys(pairing for pairing, _ in shared)
+    return dict(zip(pairings, zip(*sums, strict=True), strict=True))
+
+
+def index_by_place(tallies: Sequence[Tally], rate: RateName) -> ByPlace:
+    """Return the ratios of one chatbot's conversations.
+
+    Raises:
+        UsageError: it has two conversations with the same scenario, persona and seed.
+    """
+    ratios: ByPlace = {}
+    for item in tallies:
+        place = (item.pairing, -1 if item.branched_at is None else item.branched_at)
+        if place in ratios:
+            scenario, persona, seed = item.pairing
+            raise UsageError(
+                f"two conversations of a chatbot share persona {persona}, seed {seed}, scenario {scenario}: "
+                "they cannot be paired with other chatbots'. Report on one configuration at a time."
+            )
+        ratio = RATES[rate](item)
+        if ratio.denominator:
+            ratios[place] = ratio
+    return ratios
+
 
 Key = tuple[str, str]
 
@@ -43,66 +95,6 @@ _COUNTS = (
     "chatbot_untold",
 )
 """Fields of a tally that a row adds up."""
-
-
-class PersonTable:
-    """Whole numbers of persons, and the spread of their seeds: a row for each person.
-
-    Args:
-        width: how many whole numbers there are.
-    """
-
-    def __init__(self, width: int) -> None:
-        self._persons: list[Person] = []
-        self._numbers = tuple(array("q") for _ in range(width))
-        self._seeds, self._means, self._squares = array("q"), array("d"), array("d")
-
-    def add(self, person: Person, numbers: Sequence[int], values: Sequence[float]) -> None:
-        """Add a person.
-
-        Args:
-            person: who was not added before.
-            numbers: the whole numbers.
-            values: one of each seed; their spread is kept.
-        """
-        self._persons.append(person)
-        for column, number in zip(self._numbers, numbers, strict=True):
-            column.append(number)
-        spread = measure_spread(values)
-        self._seeds.append(spread.seeds)
-        self._means.append(spread.mean)
-        self._squares.append(spread.squares)
-
-    def merge(self, other: PersonTable) -> None:
-        """Add the persons of another table. From then on, persons are in the order of their names.
-
-        Raises:
-            ValueError: a person is in both.
-        """
-        persons = [*self._persons, *other._persons]
-        order = sorted(range(len(persons)), key=persons.__getitem__)
-        self._persons = [persons[place] for place in order]
-        if any(one == two for one, two in zip(self._persons, self._persons[1:], strict=False)):
-            raise ValueError("conversations of one persona were counted in two parts")
-        pairs = zip((*self._numbers, self._seeds), (*other._numbers, other._seeds), strict=True)
-        for own, more in pairs:
-            own.extend(more)
-            own[:] = array("q", (own[place] for place in order))
-        for measured, others in ((self._means, other._means), (self._squares, other._squares)):
-            measured.extend(others)
-            measured[:] = array("d", (measured[place] for place in order))
-
-    def ratios(self, numerator: int, denominator: int) -> list[Ratio]:
-        """Return two columns as ratios of the persons, where the second is not 0."""
-        pairs = zip(self._numbers[numerator], self._numbers[denominator], strict=True)
-        return [Ratio(over, under) for over, under in pairs if under]
-
-    def seed_share(self) -> float | None:
-        """Return the share of the variance that more seeds remove (`intervals`)."""
-        return combine_spreads(list(map(Spread, self._seeds, self._means, self._squares)))
-
-    def __len__(self) -> int:
-        return len(self._persons)
 
 
 class RowSums:

@@ -10,14 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Self
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from hallulab.chatbots.guarded.record import CALLS, Attempt, GuardRecord, record_of
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.spending import Spending, sum_calls
 from hallulab.simulator.show.columns import (
     GROUPED,
@@ -25,9 +23,8 @@ from hallulab.simulator.show.columns import (
     TWO_DECIMALS,
     Column,
     build_decimal_format,
-    build_terminal_table,
 )
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GAP, GroupedTable, Part
 from hallulab.simulator.statistics.intervals import Rounded
 
 
@@ -173,7 +170,7 @@ class Guarding(TableMetric[Safeguards]):
         return (
             "What guarded chatbots did about the first drafts of the chatbots that they wrap. By guard: what "
             "the guard’s own detector found in the drafts of replies that were shown, and in what was shown. "
-            "A refusal is no answer: neither it nor its draft enters an HPT here.",
+            "Refusals and their drafts are excluded from HPT.",
         )
 
     @classmethod
@@ -188,10 +185,10 @@ class Guarding(TableMetric[Safeguards]):
         ]
 
     @classmethod
-    def tables(cls, report: RunReport, narrow: bool) -> Sequence[RenderableType]:
+    def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the table, which needs no heading: its first column says what it is about."""
         rows = cls.rows(report)
-        return (Text(""), build_terminal_table(COLUMNS, [rows], narrow=narrow)) if rows else ()
+        return (GAP, GroupedTable(COLUMNS, [rows])) if rows else ()
 
     @classmethod
     def csv(cls, report: RunReport) -> None:

@@ -12,21 +12,11 @@ from hallulab.scenarios.text.languages import NAMES
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row
-from hallulab.simulator.metrics.metric import (
-    Flaws,
-    GroupedTable,
-    Metric,
-    PageSection,
-    Paragraph,
-    Part,
-    RunFacts,
-    Tallied,
-)
-from hallulab.simulator.metrics.results import HPT, TOKACC
-from hallulab.simulator.metrics.rows import build_sound_rows
-from hallulab.simulator.metrics.self_judging import mark_self_judged
+from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
+from hallulab.simulator.metrics.results import HPT, TOKACC, build_sound_rows, explain_sign, mark_self_judged
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_decimal_format
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.show.document import GroupedTable, Paragraph, Part, Section
 
 _WITHOUT = "the same without conversations in which the simulated user has a flaw"
 _POINTS = build_decimal_format(1, 100)
@@ -46,7 +36,13 @@ class Audit(Frozen):
 
 
 COLUMNS = (
-    Column("Chatbot", "all.chatbot", "name of the chatbot", kind="name"),
+    Column(
+        "Chatbot",
+        "all.chatbot",
+        "name of the chatbot",
+        kind="name",
+        sign=lambda row: explain_sign(row["all"]),
+    ),
     Column("Detector", "all.detector", "name of the detector", kind="text"),
     Column("Chats, all", "all.conversations", "conversations of the chatbot"),
     Column("without", "without.conversations", _WITHOUT),
@@ -145,7 +141,7 @@ class UserAudit(Metric):
         return found
 
     @classmethod
-    def section(cls, report: RunReport) -> PageSection:
+    def section(cls, report: RunReport) -> Section:
         """Show the rows with and without the affected conversations."""
         audit = report.of(AuditSection).simulator_audit
         chats = choose_noun(audit.conversations, "conversation")
@@ -160,7 +156,7 @@ class UserAudit(Metric):
                 Paragraph(_describe_affected(audit, report.intervals.least), ""),
                 _pair_rows(report, audit),
             ]
-        return PageSection("audit", "Simulated user", "Simulated user", parts)
+        return Section("audit", "Simulated user", parts, "Simulated user")
 
 
 def _describe_affected(audit: Audit, least: int) -> str:

@@ -14,8 +14,8 @@ from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.files.json_text import find_unwritable
 from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
-from hallulab.simulator.records.config import Experiment
-from hallulab.simulator.records.deciding import join_deciding
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_fields import join_deciding
 from hallulab.simulator.records.recipients import UserWords, find_run_folder, list_recipients
 
 _SCHEMA = "docs/experiment.md"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import ConfigDict, Field, ValidationError, field_serializer, field_validator
 
@@ -17,11 +17,80 @@ from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import describe
-from hallulab.simulator.records.makers import ComponentVersions
-from hallulab.simulator.records.sources import Sources
+
+
+class ConversationHeader(Protocol):
+    """Part of a conversation that says who made it."""
+
+    @property
+    def chatbot(self) -> str:
+        """See `Conversation`."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """See `Conversation`."""
+        ...
+
+
+class ComponentVersions(Frozen):
+    """The versions of the user and the chatbots: `made_by` in `experiment.json`."""
+
+    user: str
+    """Version of the simulated user, its model and the rules of a conversation; of branched conversations the
+    rules alone."""
+    chatbots: dict[str, str]
+    """Name in the experiment → version of the chatbot, its models and the search."""
+
+    def made(self, conversation: ConversationHeader) -> bool:
+        """Return whether they made a conversation."""
+        chatbot = self.chatbots.get(conversation.chatbot)
+        return chatbot is not None and conversation.version == self.version(conversation.chatbot)
+
+    def joining(self, earlier: ComponentVersions | None) -> ComponentVersions:
+        """Return these makers with the chatbots that took part earlier and do not now."""
+        if earlier is None:
+            return self
+        return ComponentVersions(user=self.user, chatbots={**earlier.chatbots, **self.chatbots})
+
+    def version(self, chatbot: str) -> str:
+        """Return the `Conversation.version` of their conversations with a chatbot."""
+        return f"{self.user}-{self.chatbots[chatbot]}"
+
+    def describe_stale(self, conversations: Sequence[ConversationHeader]) -> list[str]:
+        """Return a sentence for each chatbot with conversations of other makers, with what has changed."""
+        sentences = []
+        for name in sorted({conversation.chatbot for conversation in conversations}):
+            stale = [one for one in conversations if one.chatbot == name and not self.made(one)]
+            if not stale:
+                continue
+            users = {one.version.partition("-")[0] for one in stale}
+            changed = (
+                f"chatbot {name}" if users == {self.user} else "the simulated user or how conversations go"
+            )
+            if users == {""}:  # hallulab did not write versions yet
+                changed = "hallulab"
+            number, count = format_count(len(stale), "conversation"), "counts" if len(stale) == 1 else "count"
+            sentences.append(
+                f"{changed} has changed: {number} with {name} from before no longer {count}, and what is "
+                "asked for is run again."
+            )
+        return sentences
+
+
+class Sources(Frozen):
+    """Prompt files and documents of a run's conversations: `sources` in `experiment.json`."""
+
+    user: dict[str, str] = Field(default_factory=dict)
+    """Prompt file of the simulated user → its version (`Prompt.version`)."""
+    chatbots: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Chatbot → prompt file → its version; those of other people's chatbots are not known."""
+    documents: dict[str, str] = Field(default_factory=dict)
+    """Document of the pack, with what an attack put there → hash of it."""
 
 
 class BranchedFrom(Frozen):
@@ -42,7 +111,7 @@ class Imported(Frozen):
     """It, as it was given."""
     format: str
     taken: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    """What was looked for → the names in the file that were taken for it."""
+    """Field → the names in the file that were taken for it."""
     unread: tuple[str, ...] = ()
     """Names in the file that were not read."""
     notes: tuple[str, ...] = ()
@@ -98,13 +167,13 @@ class SavedExperiment(Frozen):
     read_how: tuple[ReadHow, ...] = ()
     """How the models' answers were read."""
     endpoints: tuple[Answered, ...] = ()
-    """What each of several endpoints did; empty: there was one."""
+    """Answers of each of several endpoints; empty: there was one."""
     made_by: ComponentVersions | None = None
     """Versions of the user and the chatbots that make the conversations; None: not known."""
     sources: Sources | None = None
     """The prompt files and documents that the conversations are made of; None: not known."""
     planted: AttackRecord | None = None
-    """What an attack put into the scenario; None without one."""
+    """Record of the attack; None without one."""
     imported: Imported | None = None
     """Where the conversations were imported from; None: they were not."""
     live: HeldLive | None = None

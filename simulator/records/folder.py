@@ -8,7 +8,6 @@ import shutil
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 
 from hallulab.agents.models.wave_files import clear_waves
@@ -18,7 +17,8 @@ from hallulab.scenarios.files.atomic import make_folder_beside, write_atomically
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.opening import open_descriptor
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.records.experiment_json import SavedExperiment, read_saved
+from hallulab.simulator.records.experiment_json import ComponentVersions, SavedExperiment, read_saved
+from hallulab.simulator.records.journal_files import LARGEST, SHARDS, JournalFiles, LazyJournal, list_shards
 from hallulab.simulator.records.journals import (
     Journals,
     count_turns,
@@ -27,9 +27,6 @@ from hallulab.simulator.records.journals import (
     read_journals,
     read_shard,
 )
-from hallulab.simulator.records.makers import ComponentVersions
-from hallulab.simulator.records.shards import LARGEST, SHARDS, JournalFiles, list_shards
-from hallulab.simulator.records.stored import LazyJournal
 
 _labelling = threading.Lock()
 """Threads of this process that write labels; other processes are kept out by a lock on the file of marks."""
@@ -47,7 +44,7 @@ class RunFolder:
         self.conversations = path / "conversations.jsonl"
         self.verdicts = path / "verdicts.jsonl"
         self.turns = path / "turns.jsonl"
-        """Turns of conversations that were cut off (`hallulab.simulator.records.turns`)."""
+        """Turns of conversations that were cut off (`hallulab.simulator.records.journal_files`)."""
         self.audit = path / "audit.jsonl"
         self.report = path / "report.json"
         self.table = path / "report.csv"
@@ -58,7 +55,7 @@ class RunFolder:
         self.tables = tuple(path / f"{name}.parquet" for name in ("turns", "verdicts", "spans"))
         """Parquet tables of `hallulab export --format tables`."""
         self.annotations = path / "annotations.jsonl"
-        """What annotators found in its replies. It is theirs: lines are added at its end when they ask for it
+        """Labels of annotators. The file is theirs: lines are added at its end when they ask for it
         (`hallulab annotate --add`, `hallulab view`), and none is changed or deleted."""
         self.marks = path / "annotation-marks.jsonl"
         """The keys that they pressed in the viewer (`hallulab.simulator.annotate.marks`), likewise."""
@@ -66,7 +63,7 @@ class RunFolder:
         self.free_verdicts = path / "free-verdicts.jsonl"
         """Copies of the journals of the run that this one branches off from; other runs have none."""
         self.waves = path / "batch"
-        """What models were asked in waves (`hallulab.agents.models.wave_files`)."""
+        """Requests to models in waves (`hallulab.agents.models.wave_files`)."""
         self.derived: tuple[Path, ...] = (
             self.report,
             self.table,
@@ -380,15 +377,3 @@ class RunFolder:
     def open_conversations(self) -> LineWriter:
         """Open the journal of conversations in one file for appending."""
         return LineWriter(self.conversations)
-
-
-def name_folder_by_time() -> Path:
-    """Return the folder for a run without `--out`: `runs/` and the time."""
-    return Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-
-
-def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:
-    """Raise UsageError if `output` is one of the input files, by whatever name."""
-    for path in inputs:
-        if os.path.realpath(output) == os.path.realpath(path):
-            raise UsageError(f"cannot write {output}: a file of the input would be lost. Give another file.")

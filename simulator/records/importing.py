@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.chatbots.evidence import EvidenceSource
+from hallulab.detectors.base.protocol import find_misfit
 from hallulab.scenarios.chats.formats import format_of, list_formats, read_chats
 from hallulab.scenarios.chats.reading import Reading, parse_mapping
 from hallulab.scenarios.chats.record import SCENARIO
@@ -21,13 +22,13 @@ from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, Folder, copy_
 from hallulab.scenarios.packs.labels import DocumentDefaults
 from hallulab.scenarios.packs.pack import Document, Scenario
 from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario, locate_pack
-from hallulab.scenarios.transcript import Conversation, Turn
+from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.options.commands import ImportOptions
 from hallulab.simulator.options.groups import to_path
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
-from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 
 KIND = "imported"
 """Kind of the chatbots of imported conversations: none that can be asked."""
@@ -42,7 +43,7 @@ _AT_ONCE = 64
 
 @dataclass
 class ImportCounts:
-    """What an import found."""
+    """Counts of an import."""
 
     conversations: int = 0
     turns: int = 0
@@ -51,8 +52,10 @@ class ImportCounts:
     searched: int = 0
     """Turns whose passages were searched in documents."""
     without_reply: int = 0
-    """Conversations left out because nobody replied."""
+    """Conversations left out because they have no reply."""
     chatbots: dict[str, None] = field(default_factory=dict, repr=False)
+    detectors: dict[str, str] = field(default_factory=dict, repr=False)
+    """Versions of the detectors whose verdicts are in the file: one that hallulab exported."""
     seeds: set[int] = field(default_factory=set, repr=False)
 
     @property
@@ -169,9 +172,15 @@ async def import_chats(
     with write_whole_folder(out.path) as place:
         beside = RunFolder(place)
         chats = _read_counted(path, about.format, counts, reading)
-        with beside.open_conversations() as journal:
+        with beside.open_conversations() as journal, LineWriter(beside.verdicts) as verdicts:
             while batch := list(islice(chats, _AT_ONCE)):
                 await _write(journal, batch, counts, source)
+                for one in batch:
+                    for verdict in reading.verdicts.pop(one.id, ()):
+                        _count_verdict(path, verdict, one, counts)
+                        verdicts.append(verdict.model_dump_json())
+        if not counts.detectors:
+            beside.verdicts.unlink(missing_ok=True)
         if unused := [
             f"{field}={name}" for field, name in reading.mapping.items() if field not in reading.taken
         ]:
@@ -216,6 +225,21 @@ def _read_counted(path: Path, format: str, counts: ImportCounts, reading: Readin
         yield one
 
 
+def _count_verdict(path: Path, verdict: Verdict, conversation: Conversation, counts: ImportCounts) -> None:
+    """Count a verdict of the file.
+
+    Raises:
+        UsageError: it does not fit the reply, or another version of its detector has judged, too.
+    """
+    found = f"{path}: conversation {conversation.id!r}, verdict of {verdict.detector!r}"
+    if verdict.conversation != conversation.id or verdict.turn >= len(conversation.turns):
+        raise UsageError(f"{found}: it is about no turn of it. Correct or delete it.")
+    if (misfit := find_misfit(verdict, conversation.turns[verdict.turn].reply)) is not None:
+        raise UsageError(f"{found}: field `{misfit[0]}`: {misfit[1]}. Correct or delete it.")
+    if counts.detectors.setdefault(verdict.detector, verdict.version) != verdict.version:
+        raise UsageError(f"{found}: verdicts are of several versions of it. Delete those of all but one.")
+
+
 async def _write(
     journal: LineWriter, batch: Sequence[Conversation], counts: ImportCounts, source: EvidenceSource | None
 ) -> None:
@@ -252,6 +276,6 @@ def _build_saved_experiment(counts: ImportCounts, about: Imported, scenario: str
         # Differs from that of every simulation, so that none is added to the folder.
         identity={"scenario": f"imported from {about.file}"},
         seeds=tuple(sorted(counts.seeds)),
-        detectors={},
+        detectors=dict(counts.detectors),
         imported=about,
     )

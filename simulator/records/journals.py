@@ -23,10 +23,15 @@ from hallulab.detectors.base.protocol import find_misfit
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.records.experiment_json import SavedExperiment
-from hallulab.simulator.records.makers import ComponentVersions
-from hallulab.simulator.records.shards import SHARDS, choose_shard, list_shards
-from hallulab.simulator.records.stored import LazyJournal, Line, describe_flaw
+from hallulab.simulator.records.experiment_json import ComponentVersions, SavedExperiment
+from hallulab.simulator.records.journal_files import (
+    SHARDS,
+    LazyJournal,
+    Line,
+    choose_shard,
+    describe_flaw,
+    list_shards,
+)
 
 _TRY = re.compile(r"-try([0-9]{1,9})$")
 
@@ -35,7 +40,7 @@ Judged = tuple[Conversation, Sequence[Verdict]]
 
 
 class LineHeader(NamedTuple):
-    """What is held in memory of a conversation."""
+    """Part of a conversation that stays in memory."""
 
     scenario: str
     persona: str
@@ -51,7 +56,7 @@ class LineHeader(NamedTuple):
 
 
 class VerdictKey(NamedTuple):
-    """What identifies a verdict."""
+    """Identity of a verdict."""
 
     conversation: str
     turn: int
@@ -73,17 +78,17 @@ class Journals:
 
     @cached_property
     def heads(self) -> Sequence[LineHeader]:
-        """What identifies the conversations, in their order."""
+        """Headers of the conversations, in their order."""
         return [*map(build_header, self.conversations)] if self._heads is None else self._heads
 
     @cached_property
     def keys(self) -> Sequence[VerdictKey]:
-        """What identifies the verdicts, in their order."""
+        """Keys of the verdicts, in their order."""
         return [*map(build_verdict_key, self.verdicts)] if self._keys is None else self._keys
 
     @cached_property
     def failed(self) -> frozenset[VerdictKey]:
-        """What identifies the verdicts that failed."""
+        """Keys of the verdicts that failed."""
         if self._failed is not None:
             return self._failed
         return frozenset(

@@ -1,17 +1,29 @@
-"""Which files of a run are whole, and which outputs may be written."""
+"""Where outputs may be written."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.opening import open_file
-from hallulab.simulator.records.folder import refuse_overwriting
 
 _RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
 """First bytes of JSON, CSV and page of `bench`; people keep these files beside the data."""
+
+
+def name_folder_by_time() -> Path:
+    """Return the folder for a run without `--out`: `runs/` and the time."""
+    return Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+
+
+def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:
+    """Raise UsageError if `output` is one of the input files, by whatever name."""
+    for path in inputs:
+        if os.path.realpath(output) == os.path.realpath(path):
+            raise UsageError(f"cannot write {output}: a file of the input would be lost. Give another file.")
 
 
 def check_outputs(

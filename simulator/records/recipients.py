@@ -11,22 +11,24 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
 
-from hallulab.agents.models.endpoints import Endpoint, is_loopback, normal
+from hallulab.agents.models.endpoints import Endpoint, is_loopback, normalize_url
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.models.wire_settings import VARIABLE, WireSettings, collect_settings
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.http_bot import KIND as HTTP
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import render_one_line
-from hallulab.simulator.records.agreement import require_agreement
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 
 VIEW_FILE = "view-experiment.yaml"
 """The experiment file that the viewer writes into a run folder, for people to read."""
@@ -151,10 +153,10 @@ def list_unnamed(recipients: Sequence[Recipient], named: Collection[Recipient]) 
 
 @dataclass(frozen=True)
 class UserWords:
-    """What the user has said of an experiment out of a run folder."""
+    """The user's own words about an experiment out of a run folder."""
 
-    told: Experiment
-    """What flags say, and an experiment file that lies in no run folder."""
+    given: Experiment
+    """Fields from flags, and from an experiment file that lies in no run folder."""
     source: Path
     """The file that says the rest."""
 
@@ -170,7 +172,7 @@ class UserWords:
         Raises:
             UsageError: the user has not named all, and nobody can be asked or says no.
         """
-        unnamed = list_unnamed(recipients, list_recipients(self.told))
+        unnamed = list_unnamed(recipients, list_recipients(self.given))
         remedy = _suggest_flags(experiment, unnamed) or _BY_FILE
         require_agreement(self.source, [one.describe() for one in unnamed], remedy)
 
@@ -198,7 +200,7 @@ def _list_addresses(address: str, several: Sequence[str]) -> list[str]:
 
 def _normalize(address: str) -> str:
     try:
-        return normal(address)
+        return normalize_url(address)
     except httpx2.InvalidURL:
         return address
 
@@ -219,17 +221,17 @@ def list_bot_endpoints(bot: Component) -> Iterator[Endpoint]:
     for _, _, options in _unfold("chatbot", bot.kind, bot.options):
         address, variable, headers = (options.get(name) for name in ("base_url", "api_key_env", "headers"))
         if isinstance(address, str):
-            told = (
+            sent = (
                 {str(name): str(value) for name, value in headers.items()}
                 if isinstance(headers, Mapping)
                 else {}
             )
             session = options.get("session")
             if isinstance(session, Mapping) and isinstance(session.get("header"), str):
-                told[session["header"]] = ""  # the conversation's id
+                sent[session["header"]] = ""  # the conversation's id
             query = options.get("query")
             settings = WireSettings.model_construct(
-                headers=told, query=query if isinstance(query, dict) else {}
+                headers=sent, query=query if isinstance(query, dict) else {}
             )
             yield Endpoint("", address, variable if isinstance(variable, str) else None, settings)
 
@@ -288,3 +290,40 @@ def _suggest_flags(experiment: Experiment, unnamed: Sequence[Recipient]) -> str:
     if endpoint.variable is not None:
         flags.append(f"--api-key-env {shlex.quote(endpoint.variable)}")
     return f"If you trust it, give {' '.join(flags)}."
+
+
+Ask = Callable[[str, Sequence[str]], bool]
+"""Asks the user: what the question is about, and its lines → whether the user agrees."""
+
+_SHOWN = 3
+"""Lines at most that stand in an error."""
+
+_ask: ContextVar[Ask | None] = ContextVar("ask", default=None)
+
+
+@contextmanager
+def asking_by(ask: Ask) -> Iterator[None]:
+    """Have the user asked in this way while the block runs."""
+    token = _ask.set(ask)
+    try:
+        yield
+    finally:
+        _ask.reset(token)
+
+
+def require_agreement(source: Path, lines: Sequence[str], remedy: str) -> None:
+    """Check that the user agrees to what only a file says, if there is anything.
+
+    Args:
+        source: the file.
+        lines: what it says, each the end of a sentence. Whoever is asked sees all of them.
+        remedy: a sentence for whoever cannot be asked.
+
+    Raises:
+        UsageError: nobody can be asked, or the user says no.
+    """
+    ask = _ask.get()
+    if not lines or (ask is not None and ask(f"Only {source} says that:", lines)):
+        return
+    more = f"; and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
+    raise UsageError(f"only {source} says that {'; '.join(lines[:_SHOWN])}{more}. {remedy}")

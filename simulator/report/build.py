@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator
 from functools import cache
+from inspect import isabstract
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import cast
 
 from pydantic import ValidationError, create_model
 
 from hallulab.scenarios.arguments import check_arguments
+from hallulab.scenarios.components import find_component, list_entry_points
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator import metrics
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
-from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.results import build_rows, mark_self_judged
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import Counting
-from hallulab.simulator.metrics.self_judging import mark_self_judged
-from hallulab.simulator.report.extensions import load_metrics
-from hallulab.simulator.show.document import RunReport
+
+METRICS = "hallulab.metrics"
+"""Group of the entry points by which distributions offer metrics."""
+
+
+@cache
+def load_metrics() -> tuple[type[Metric], ...]:
+    """Return all metrics in the order of the page: those of `simulator.metrics` and of distributions.
+
+    Raises:
+        UsageError: a distribution's metric cannot be imported, is none, or gives a field that another gives.
+    """
+    found = []
+    owners: dict[str, str] = {}
+    for name, one in _list_metrics():
+        if not (isinstance(one, type) and issubclass(one, Metric)):
+            raise UsageError(f"metric {name!r}: {one!r} is no subclass of Metric.")
+        for field in one.SECTION.model_fields:
+            if field in owners:
+                raise UsageError(f"metric {name!r}: {owners[field]!r} gives report.json a `{field}`, too.")
+            owners[field] = name
+        found.append(one)
+    return tuple(sorted(found, key=lambda metric: metric.ORDER))
+
+
+def _list_metrics() -> Iterator[tuple[str, object]]:
+    """Yield names and classes: those that our modules define, then the targets of entry points."""
+    for found in iter_modules(metrics.__path__):
+        module = importlib.import_module(f"{metrics.__name__}.{found.name}")
+        for one in vars(module).values():
+            own = isinstance(one, type) and one.__module__ == module.__name__
+            if own and issubclass(one, Metric) and not isabstract(one):
+                yield found.name, one
+    for name in sorted(list_entry_points(METRICS)):
+        yield name, find_component("metric", name, {}, METRICS)
 
 
 class RunCounts:
@@ -73,7 +112,7 @@ class RunCounts:
         """Compute the report of what was counted.
 
         Raises:
-            UsageError: the journals hold two configurations of the same thing.
+            UsageError: the journals have two configurations of the same thing.
         """
         sums = self._counting.sums()
         tallied = Tallied(sums, mark_self_judged(build_rows(sums), self._run.claim_checks))
@@ -83,7 +122,7 @@ class RunCounts:
 
 def is_mergeable() -> bool:
     """Return whether all metrics can be counted in parts; those of other distributions may not."""
-    return all(metric.merge is not Metric.merge for metric in load_metrics())
+    return all(metric.merge is not Metric.merge or metric.add is Metric.add for metric in load_metrics())
 
 
 @cache
@@ -108,7 +147,7 @@ def read_report(path: str | Path) -> RunReport:
         flaw = f"field `{'.'.join(map(str, first['loc']))}`: {explain_error(first)}"
     except ValueError as error:
         flaw = f"not valid JSON ({error})"
-    raise UsageError(f"{path}: {flaw}. Make it anew with `hallulab report` on its run folder.")
+    raise UsageError(f"{path}: {flaw}. Recreate it with `hallulab report` on its run folder.")
 
 
 def render_headlines(report: RunReport) -> list[str]:

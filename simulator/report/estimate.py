@@ -1,8 +1,8 @@
-"""What a whole experiment would cost, told from two personas: `hallulab run --estimate`.
+"""The cost of a whole experiment, estimated from two personas: `hallulab run --estimate`.
 
 The two are the experiment's first. Each of them has its conversations with every chatbot, and these are
 judged. Users differ, so every number has a range: that of all users being like the cheaper, or like the
-dearer of the two. It is no interval: two personas do not tell how far others are from them.
+dearer of the two. It is no interval: two personas do not show how far others are from them.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from rich.console import Console
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Call, Frozen
-from hallulab.simulator.engine.plan import count_users
 from hallulab.simulator.metrics.costs import collect_calls
 from hallulab.simulator.metrics.spending import sum_calls
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import count_users
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_fields import Prices, compute_money
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.prices import Prices, compute_money
-from hallulab.simulator.report.terminal import build_console
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.printing import print_line, print_table
+from hallulab.simulator.show.document import Document, GroupedTable, Paragraph
+from hallulab.simulator.show.terminal import print_document
 
 
 class Range(Frozen):
@@ -38,7 +38,7 @@ class Range(Frozen):
 
 
 class RoleEstimate(Frozen):
-    """What one role of the whole experiment will cost."""
+    """Expected cost of one role of the whole experiment."""
 
     role: str
     """`user`, `chatbot` or `detector`; `all` for all together."""
@@ -46,16 +46,16 @@ class RoleEstimate(Frozen):
     """Name of the chatbot or detector; for `user`, of the chatbot it talks to."""
     calls: Range
     prompt_tokens: Range | None
-    """Tokens read; None: a server did not tell them."""
+    """Tokens read; None: a server did not report them."""
     completion_tokens: Range | None
     """Tokens written; None: likewise."""
     tokens: Range | None
     money: Range | None
-    """What they cost by the experiment's `prices`; None: it is not known."""
+    """By the experiment's `prices`; None: it is not known."""
 
 
 class CostEstimate(Frozen):
-    """What a whole experiment will cost."""
+    """Expected cost of a whole experiment."""
 
     users: int
     """Users that talk with every chatbot."""
@@ -63,7 +63,6 @@ class CostEstimate(Frozen):
     played: int
     """Personas that were played."""
     priced: bool
-    """Whether the experiment has `prices`."""
     roles: tuple[RoleEstimate, ...]
     """By role and name, all together last."""
 
@@ -116,13 +115,13 @@ def _estimate_role(
     role: str, name: str, calls: Sequence[Sequence[Call]], users: int, prices: Prices
 ) -> RoleEstimate:
     spent = [sum_calls(some) for some in calls]
-    told = all(not one.untold for one in spent)
+    reported = all(not one.untold for one in spent)
     return RoleEstimate(
         role=role,
         name=name,
         calls=build_range([one.calls for one in spent], users) or Range(expected=0, low=0, high=0),
-        prompt_tokens=build_range([one.prompt_tokens for one in spent], users) if told else None,
-        completion_tokens=build_range([one.completion_tokens for one in spent], users) if told else None,
+        prompt_tokens=build_range([one.prompt_tokens for one in spent], users) if reported else None,
+        completion_tokens=build_range([one.completion_tokens for one in spent], users) if reported else None,
         tokens=build_range([one.all_tokens for one in spent], users),
         money=build_range([compute_money(some, prices) for some in calls], users) if prices else None,
     )
@@ -162,19 +161,23 @@ _MONEY = Column("Money", "money", "what they cost by the experiment's `prices`",
 
 def print_estimate(found: CostEstimate, folder: RunFolder, console: Console | None = None) -> None:
     """Print what the whole experiment will cost, and where the personas that were played are."""
-    shown = console or build_console()
     heading = (
         f"{format_count(found.users, 'user')} with {format_count(found.chatbots, 'chatbot')} each, "
-        f"told from {format_count(found.played, 'persona')}:"
+        f"estimated from {format_count(found.played, 'persona')}:"
     )
-    print_table(shown, heading, (*_COLUMNS, _MONEY) if found.priced else _COLUMNS, [found.roles])
-    print_line(
-        shown,
+    noun = choose_noun(found.played, "persona is", "personas are")
+    sentences = [
         "In brackets: if all users were as the cheapest, or as the dearest of those played. Others may cost "
         "less or more.",
-    )
+        *(
+            ()
+            if found.priced
+            else ("Money is unknown: the experiment has no `prices` (docs/experiment.md).",)
+        ),
+        f"The {noun} in {folder.path}; the same command without --estimate goes on from there, with --out "
+        f"{folder.path}.",
+    ]
     if not found.priced:
-        print_line(shown, "Money is unknown: the experiment has no `prices` (docs/experiment.md).")
-    where = f"goes on from there, with --out {folder.path}"
-    noun = choose_noun(found.played, "persona is", "personas are")
-    print_line(shown, f"The {noun} in {folder.path}; the same command without --estimate {where}.")
+        sentences.insert(1, "Money is unknown: the experiment has no `prices` (docs/experiment.md).")
+    table = GroupedTable((*_COLUMNS, _MONEY) if found.priced else _COLUMNS, [found.roles], heading)
+    print_document(Document("run", "Estimate", lead=[table, *map(Paragraph, sentences)]), console)

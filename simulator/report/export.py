@@ -23,17 +23,17 @@ from hallulab.scenarios.chats.parquet import FILE
 from hallulab.scenarios.chats.record import PARTS, SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
-from hallulab.scenarios.files.data_files import replace_surrogates
-from hallulab.scenarios.files.json_text import read_lines
+from hallulab.scenarios.files.json_text import read_lines, replace_surrogates
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
-from hallulab.simulator.metrics.failures_counts import FailureCounts, require_success
+from hallulab.simulator.metrics.failures import FailureCounts, require_success
 from hallulab.simulator.metrics.hallucinations import index_by_detector
 from hallulab.simulator.options.commands import ExportOptions
 from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.experiment_json import SavedExperiment
-from hallulab.simulator.records.folder import RunFolder, refuse_overwriting
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import refuse_overwriting
 from hallulab.simulator.report.frames import write_tables
 from hallulab.simulator.report.late_evidence import find_late_evidence
 from hallulab.simulator.report.selection import (

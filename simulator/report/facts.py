@@ -1,4 +1,4 @@
-"""What metrics are told of a run before they count it, and who finds the simulated user's flaws."""
+"""Facts of a run that metrics need before they count it, and the finder of the simulated user's flaws."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario, load_without_documents
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.decide.course import find_deciding
-from hallulab.simulator.engine.plan import compute_scenario_version
 from hallulab.simulator.metrics.annotations import Annotations
-from hallulab.simulator.metrics.blame_counts import Library
+from hallulab.simulator.metrics.known_errors import derive_from_calibration
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import compute_scenario_version
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
-from hallulab.simulator.statistics.prevalence import DetectorErrors, derive_from_calibration
+from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 
 def build_facts(
@@ -44,6 +43,8 @@ def build_facts(
     if saved is None:
         return RunFacts(chatbots, detectors, annotations=annotations)
     imported = saved.lacks_simulated_user
+    documents = () if scenario is None or imported else scenario.documents
+    passages = tuple(passage for document in documents for passage in cut_into_passages(document))
     return RunFacts(
         chatbots,
         detectors,
@@ -58,27 +59,26 @@ def build_facts(
         read_how=saved.read_how or (),
         endpoints=saved.endpoints or (),
         branched_from=saved.branched_from,
-        deciding=find_deciding(saved),
-        library=None if scenario is None or imported else build_library(saved.experiment, scenario),
+        deciding=saved if saved.experiment.until_decided is not None and saved.drawn is not None else None,
+        passages=passages or None,
+        planned=0 if scenario is None else count_planned(saved.experiment, scenario),
     )
 
 
-def build_library(experiment: Experiment, scenario: Scenario) -> Library | None:
-    """Return the documents of a run; None without documents.
+def count_planned(experiment: Experiment, scenario: Scenario) -> int:
+    """Return the number of conversations that an experiment plans.
 
     Args:
         experiment: the run's.
-        scenario: its pack, with what an attack planted.
+        scenario: its pack.
     """
-    passages = [passage for document in scenario.documents for passage in cut_into_passages(document)]
     users = len(scenario.personas) if experiment.personas is None else len(experiment.personas)
     users = min(users, experiment.limit or users) * experiment.repeats
-    conversations = (experiment.count or users) * len(experiment.chatbots)
-    return Library(passages, conversations) if passages else None
+    return (experiment.count or users) * len(experiment.chatbots)
 
 
 def derive_detector_errors(judged: Iterable[tuple[str, str]]) -> dict[str, DetectorErrors]:
-    """Return what calibrations tell of the detectors that judged, each in a single version.
+    """Return the error rates that calibrations measured of the detectors that judged in a single version.
 
     Args:
         judged: names and versions.

@@ -1,4 +1,4 @@
-"""Search the evidence that a saved run still lacks, and write it into its folder.
+"""Search the evidence that is missing in a saved run, and write it into its folder.
 
 Who judges a run does the same for what is judged (`hallulab.simulator.engine.executors`). Here it is done
 for whoever looks at a run that nobody has judged yet.
@@ -33,9 +33,9 @@ def lacks_some(conversation: Conversation) -> bool:
 
 
 def find_late_evidence(folder: RunFolder) -> None:
-    """Search the evidence that a run lacks, and add it to its journal. What is there stays.
+    """Search the evidence that is missing in a run, and add it to its journal. Nothing that is there changes.
 
-    A run that is still being held gets none. What cannot be searched is told in a warning.
+    A run that is under way gets none. A warning names evidence that cannot be searched.
 
     Raises:
         UsageError: the folder is damaged.

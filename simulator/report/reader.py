@@ -26,7 +26,8 @@ from hallulab.scenarios.transcript import Conversation, Message, Span, Turn, Ver
 from hallulab.simulator.metrics.attacks import Encounter, find_encounters
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import TurnFlaw
-from hallulab.simulator.show.html import escape_json, load_asset, render
+from hallulab.simulator.show.document import Document, Markup, Section
+from hallulab.simulator.show.html import render_page, render_part
 
 PASSAGE = "passage"
 """Detail of a sentence: the identifier of the passage that supports it best."""
@@ -36,7 +37,7 @@ Case = tuple[str, str, int, int]
 
 
 class Cases:
-    """What the reader shows: cases with one conversation a chatbot.
+    """The cases of the reader, with one conversation a chatbot.
 
     Conversations that branch off at several turns are several cases, each with the history that was given.
 
@@ -279,10 +280,18 @@ def _convert_persona(id: str, personas: Mapping[str, Persona]) -> dict[str, Any]
     }
 
 
-_PACKAGE = "hallulab.simulator.report"
-
 MOST = 500
 """Conversations up to which a run has no page files, and after which a page file ends with its case."""
+
+
+def build_reader(branched: bool) -> Section:
+    """Return the section in which the page's script shows conversations.
+
+    Args:
+        branched: whether they branch off from another run.
+    """
+    html = render_part("hallulab.simulator.show", "reader.html", branched=branched)
+    return Section("reader", "Conversations", [Markup(html)])
 
 
 @dataclass(frozen=True)
@@ -310,7 +319,7 @@ class Reader:
         self._make, self._folder, self._branched = make, folder, branched
         self._last: Case | None = None
         self.cases = make()
-        """What is in no page file yet."""
+        """Conversations that are in no page file yet."""
         self.pages: list[PageFile] = []
 
     @property
@@ -335,17 +344,13 @@ class Reader:
         number, listed = len(self.pages) + 1, self.cases.listed
         title = " to ".join(f"{persona}, seed {seed}" for _, persona, seed, _ in (listed[0], listed[-1]))
         page = PageFile(_name(number), title, self.cases.conversations, self.cases.findings)
-        text = render(
-            _PACKAGE,
-            "pages.html",
-            load_asset("hallulab.simulator.show", "page.css"),
-            load_asset("hallulab.simulator.show", "page.js"),
-            page=page,
-            before=_name(number - 1) if number > 1 else None,
-            after=_name(number + 1) if more else None,
-            branched=self._branched,
-            data=escape_json(self.cases.data()),
-        )
+        links = [("Report", "../report.html")]
+        if number > 1:
+            links.append(("← Earlier conversations", _name(number - 1)))
+        if more:
+            links.append(("Later conversations →", _name(number + 1)))
+        document = Document("report", title, sections=[build_reader(self._branched)], links=links)
+        text = render_page(document, self.cases.data())
         (folder / page.name).write_text(text, encoding="utf-8")
         self.pages.append(page)
         self.cases = self._make()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import gzip
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import ConfigDict
-from rich.console import Console
-from rich.text import Text
 
 from hallulab.scenarios.attacks.attack import remove_user_orders
 from hallulab.scenarios.chats.formats import format_of, read_chats
@@ -21,11 +19,10 @@ from hallulab.scenarios.chats.values import read_json_values
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
-from hallulab.scenarios.text.wording import NOTHING, render_one_line
+from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.failures_counts import find_failed_conversations
-from hallulab.simulator.metrics.message_sample import MessageSample
-from hallulab.simulator.metrics.messages import Messages
+from hallulab.simulator.metrics.failures import find_failed_conversations
+from hallulab.simulator.metrics.messages import Messages, MessageSample
 from hallulab.simulator.metrics.realism import (
     Realism,
     Side,
@@ -34,9 +31,18 @@ from hallulab.simulator.metrics.realism import (
 )
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import get_personas
-from hallulab.simulator.report.terminal import build_console
-from hallulab.simulator.show.columns import NARROW, Column, build_decimal_format, build_terminal_table
-from hallulab.simulator.show.html import load_asset, render
+from hallulab.simulator.show.columns import TWO_DECIMALS, Column
+from hallulab.simulator.show.document import (
+    FILES,
+    PAGE,
+    TERMINAL,
+    Document,
+    Figures,
+    GroupedTable,
+    Paragraph,
+    Section,
+)
+from hallulab.simulator.show.html import render_part
 
 if TYPE_CHECKING:
     from hallulab.agents.retrieval.embeddings import Embedder
@@ -89,37 +95,39 @@ def _has_user_turns(path: Path) -> bool:
 
 
 def _build_messages(values: Iterable[tuple[str, Any]]) -> list[Messages]:
+    found = (check_record(value, HumanTurns, place, _DOCS) for place, value in values)
     return [
         Messages(("", str(number), 0), tuple(text for text in one.user_turns if text.strip()))
-        for number, one in enumerate(_check_records(values))
+        for number, one in enumerate(found)
     ]
 
 
-def _check_records(values: Iterable[tuple[str, Any]]) -> Iterator[HumanTurns]:
-    for place, value in values:
-        yield check_record(value, HumanTurns, place, _DOCS)
-
-
 _log = logging.getLogger(__name__)
-_TWO = build_decimal_format(2)
+
+
+def _format_quartiles(found: tuple[float, float] | None) -> str:
+    return NOTHING if found is None else f"{found[0]:g}, {found[1]:g}"
+
+
 REALISM = (
     Column("Measure", "label", "what is measured (docs/realism.md)", kind="name", short="Measure"),
     Column("Simulated", "run.value", "of the simulated users: the median of a length, the mean of a number, "
-           "or a share", _TWO, beside="run.ci95", short="Simulated"),
-    Column("Quartiles", "run.quartiles", "quartiles of a length",
-           lambda found: NOTHING if found is None else f"{found[0]:g}, {found[1]:g}", kind="text"),
+           "or a share", TWO_DECIMALS, beside="run.ci95", short="Simulated"),
+    Column("Quartiles", "run.quartiles", "quartiles of a length", _format_quartiles, kind="text"),
     Column("n", "run.messages", "simulated messages that were measured", short="n"),
     Column("Users", "run.users", "simulated users (a persona and seed) who wrote them", short="Users",
            wide=True),
-    Column("People", "reference.value", "the same of people", _TWO, beside="reference.ci95", short="People"),
-    Column("Quartiles", "reference.quartiles", "quartiles of a length, of people",
-           lambda found: NOTHING if found is None else f"{found[0]:g}, {found[1]:g}", kind="text"),
+    Column("People", "reference.value", "the same of people", TWO_DECIMALS,
+           beside="reference.ci95", short="People"),
+    Column("Quartiles", "reference.quartiles", "quartiles of a length, of people", _format_quartiles,
+           kind="text"),
     Column("n", "reference.messages", "people's messages that were measured", short="n"),
     Column("Distance", "distance", "between both: Wasserstein-1, in the measure's unit; Jensen–Shannon "
-           "distance to base 2, in [0, 1]; or the absolute difference", _TWO, beside="distance_ci95",
+           "distance to base 2, in [0, 1]; or the absolute difference", TWO_DECIMALS, beside="distance_ci95",
            short="Distance"),
     Column("By", "by", "which distance", kind="text", short="By", wide=True),
-    Column("Noise floor", "floor", "the same distance between halves of the run", _TWO, short="Floor"),
+    Column("Noise floor", "floor", "the same distance between halves of the run", TWO_DECIMALS,
+           short="Floor"),
 )  # fmt: skip
 """For `rows`: a measure of simulated users' and of people's messages."""
 TABLES = {"Simulated and people's messages": REALISM}
@@ -137,11 +145,11 @@ def measure_realism(run: RunFolder, reference: Path | None, embedder: Embedder) 
     Raises:
         UsageError: a file is wrong, or the run branches off from another one, whose messages it repeats.
     """
-    held, people = run_messages(run), read_reference(reference)
-    texts = sorted({one.texts[0] for one in (*held, *people) if one.texts})
+    simulated, people = read_run_messages(run), read_reference(reference)
+    texts = sorted({one.texts[0] for one in (*simulated, *people) if one.texts})
     vectors = _embed_texts(texts, embedder)
-    sides = MessageSample(held, vectors), MessageSample(people, vectors)
-    sample, told, rows = compare_messages(*sides)
+    sides = MessageSample(simulated, vectors), MessageSample(people, vectors)
+    sample, halves, rows = compare_messages(*sides)
     failures = find_failed_conversations(run)
     return Realism(
         run=str(run.path),
@@ -149,7 +157,7 @@ def measure_realism(run: RunFolder, reference: Path | None, embedder: Embedder) 
         failed=failures.failed,
         reference=OURS if reference is None else str(reference),
         sample=sample,
-        halves=told,
+        halves=halves,
         rows=rows,
         bars=compute_distributions(*sides),
     )
@@ -167,7 +175,7 @@ def _embed_texts(texts: Sequence[str], embedder: Embedder) -> Mapping[str, Float
     return dict(zip(texts, vectors, strict=True))
 
 
-def run_messages(run: RunFolder) -> list[Messages]:
+def read_run_messages(run: RunFolder) -> list[Messages]:
     """Return the users' messages of each conversation of a run, without what an attack put into them.
 
     Raises:
@@ -218,16 +226,6 @@ def _explain_missing(who: str, sides: Mapping[str, Side]) -> list[str]:
     ]
 
 
-def print_realism(found: Realism, console: Console | None = None) -> None:
-    """Print what failed, the table, what it rests on, and why numbers are missing."""
-    console = console or build_console()
-    for warning in found.warnings:
-        console.print(Text(render_one_line(warning)))
-    console.print(build_terminal_table(REALISM, [found.rows], narrow=console.width < NARROW))
-    for line in describe_realism(found):
-        console.print(Text(render_one_line(line)))
-
-
 WIDTH, HEIGHT, FLOOR, LEFT = 560.0, 220.0, 180.0, 40.0
 """Size of a chart of bars in the SVG's units, the height of its axis, and the margin for its labels."""
 _TOP = 10.0
@@ -248,15 +246,28 @@ def place_bar(share: float, place: int, side: int, bins: int) -> tuple[float, fl
     return round(x, 2), round(FLOOR - height, 2), round(0.38 * pitch, 2), round(height, 2)
 
 
-def render_page(found: Realism) -> str:
-    """Return the page as HTML: it needs no network, runs no script, and escapes everything."""
-    return render(
-        "hallulab.simulator.report",
-        "realism.html",
-        load_asset("hallulab.simulator.show", "page.css") + load_asset("hallulab.simulator.show", "plot.css"),
-        found=found,
-        notes=describe_realism(found),
-        columns=REALISM,
-        bar=place_bar,
-        box={"width": WIDTH, "height": HEIGHT, "floor": FLOOR, "left": LEFT, "top": _TOP},
+def build_document(found: Realism) -> Document:
+    """Return the measures, the distributions behind them, and how far they can be trusted."""
+    notes = describe_realism(found)
+    box = {"width": WIDTH, "height": HEIGHT, "floor": FLOOR, "left": LEFT, "top": _TOP}
+    charts = [
+        (
+            f"{bars.label}: share of the messages",
+            render_part(__package__, "bars.html", bars=bars, bar=place_bar, box=box),
+        )
+        for bars in found.bars
+    ]
+    return Document(
+        "realism",
+        found.run,
+        lead=[
+            *(Paragraph(warning, "note") for warning in found.warnings),
+            *(Paragraph(note, on=FILES) for note in notes),
+        ],
+        sections=[
+            Section("distributions", "Distributions", [Figures(charts, legend=())], on=PAGE),
+            Section("measures", "Measures", [GroupedTable(REALISM, [found.rows], dense=True)]),
+            Section("", "", [Paragraph(note, on=TERMINAL) for note in notes]),
+        ],
+        names=("simulated", "people"),
     )

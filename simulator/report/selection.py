@@ -55,18 +55,17 @@ def _extract_runs(conversation: Conversation) -> Iterator[str]:
 
 @dataclass
 class SelectionCounts:
-    """What became of the conversations; each counts once."""
+    """Numbers of conversations, each counted once."""
 
     written: int = 0
-    """Those written."""
     too_short: int = 0
-    """Those without a turn, or with too few."""
+    """Without a turn, or with too few."""
     not_clean: int = 0
-    """Those that the detector flagged, or did not score in every turn."""
+    """Flagged by the detector, or not scored in every turn."""
     flawed: int = 0
-    """Those in which the simulated user has a flaw."""
+    """With a flaw of the simulated user."""
     near_duplicates: int = 0
-    """Those that are nearly the same as an earlier one, and are left out of data for training."""
+    """Nearly the same as an earlier one, and left out of data for training."""
     not_judged: int = 0
     """Replies of those written that have no spans, because a detector did not score them or say where, in a
     run that was judged."""

@@ -11,16 +11,17 @@ from hallulab.scenarios.datasets.annotations import read_annotated_turns
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.metrics.annotations import Annotations, count_annotations
-from hallulab.simulator.metrics.annotators_counts import compare_annotators
+from hallulab.simulator.metrics.annotations import Annotations, compare_annotators, count_annotations
 from hallulab.simulator.metrics.corrections import UNKNOWN, UNMEASURED
 from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
+from hallulab.simulator.metrics.known_errors import Accuracy, derive_from_planted_errors, require_measured
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journal_files import LARGEST, SHARDS
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.shards import LARGEST, SHARDS
-from hallulab.simulator.report.build import RunCounts, is_mergeable
-from hallulab.simulator.report.extensions import load_metrics
+from hallulab.simulator.report.build import RunCounts, is_mergeable, load_metrics
+from hallulab.simulator.report.document import build_page, render_report_page
 from hallulab.simulator.report.facts import (
     build_facts,
     build_flaw_finder,
@@ -29,23 +30,16 @@ from hallulab.simulator.report.facts import (
     load_pack,
     order_names,
 )
-from hallulab.simulator.report.page import PageView, build_view, render_page
-from hallulab.simulator.report.parts import count_shards
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
-from hallulab.simulator.report.sample import choose_cases
+from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
-from hallulab.simulator.show.document import RunReport
-from hallulab.simulator.statistics.prevalence import (
-    Accuracy,
-    DetectorErrors,
-    derive_from_planted_errors,
-    require_measured,
-)
+from hallulab.simulator.show.document import Document
+from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 
 @dataclass(frozen=True)
 class CorrectionData:
-    """What a run's numbers are corrected by."""
+    """Data that a run's numbers are corrected by."""
 
     accuracies: Mapping[str, Accuracy] | None = None
     """The detectors on planted errors, by name; None: they were not given."""
@@ -115,8 +109,8 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
     return run.count(journals.current(run.saved), lambda conversation, verdicts, flaws: None).report()
 
 
-def view_run(folder: RunFolder) -> PageView:
-    """Return what pages show of a folder's report. Nothing is written.
+def view_run(folder: RunFolder) -> Document:
+    """Return the page of a folder's report without its conversations. Nothing is written.
 
     Raises:
         UsageError: experiment.json or the journals are wrong.
@@ -124,7 +118,7 @@ def view_run(folder: RunFolder) -> PageView:
     run = _RunReporter(folder)
     journals = folder.read_journals().current(run.saved)
     counts = run.count(journals, lambda conversation, verdicts, flaws: None)
-    return build_view(counts.report(), counts, run.saved.text() if run.saved else None)
+    return build_page(counts.report(), counts, run.saved.text() if run.saved else None)
 
 
 class _RunReporter:
@@ -224,7 +218,7 @@ class _RunReporter:
         judged: Collection[tuple[str, str]],
         annotations: Annotations,
     ) -> RunFacts:
-        """Return what the metrics are told of the run.
+        """Return the facts that the metrics need.
 
         Args:
             chatbots: their names.
@@ -275,7 +269,7 @@ class _RunReporter:
         texts = {
             folder.report: report.text(),
             folder.table: render_report_csv(report),
-            folder.page: render_page(report, counts, shown, reader.pages, experiment),
+            folder.page: render_report_page(report, counts, shown, reader.pages, experiment),
         }
         for metric in load_metrics():
             table = metric.csv(report)

@@ -1,4 +1,4 @@
-"""Columns of tables, which give cells on the terminal, on a page and in CSV."""
+"""Columns of tables, which give cells on the terminal, on a page, in Markdown and in CSV."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
-from hallulab.scenarios.files.csv_cells import is_formula
-from hallulab.scenarios.text.wording import NOTHING, format_number, shorten_line
-
-NARROW = 100
-"""Terminals with fewer columns get tables without the `wide` ones."""
+from hallulab.scenarios.files.tables import is_formula
+from hallulab.scenarios.text.wording import NOTHING, format_number
 
 Format = Callable[[Any], str]
 
@@ -51,7 +44,7 @@ class Column:
     """A column of a table; rows are values with fields."""
 
     label: str
-    """Heading on a page; empty: the page lacks the column."""
+    """Heading on a page; empty: no page has the column."""
     value: str
     """Field that it shows, and its heading in CSV; `a.b` is field b of field a."""
     hint: str = ""
@@ -63,13 +56,15 @@ class Column:
     beside: str | None = None
     """Field shown beside the value: its interval, its standard deviation or a word."""
     short: str | None = None
-    """Heading on the terminal; None: the terminal lacks the column."""
+    """Heading on the terminal; None: the terminal does not have the column."""
     brief: bool = False
-    """Whether the terminal leaves out what `beside` shows."""
+    """The terminal leaves out the text of `beside`."""
     wide: bool = False
-    """Whether only terminals of at least `NARROW` columns show it."""
+    """Only wide terminals show it."""
     warns: Callable[[Any], bool] = lambda value: False
-    """Whether a value calls for attention."""
+    """Says of a value whether it calls for attention."""
+    sign: Callable[[Any], tuple[str, str]] = lambda row: ("", "")
+    """Sign behind the value of a row, and its explanation on a page."""
 
     def of(self, row: Any, field: str | None = None) -> Any:
         """Return the value in a row, or that of another field.
@@ -115,79 +110,14 @@ DETECTOR = Column("Detector", "detector", "name of the detector", kind="text", s
 
 def group_rows(rows: Iterable[Any], field: str, names: Sequence[str]) -> list[list[Any]]:
     """Return the rows in groups by the name in a field, in the order of the names; empty groups, too."""
-    held = list(rows)
-    return [[row for row in held if getattr(row, field) == name] for name in names]
-
-
-def build_grouped_table(
-    columns: Sequence[Column], groups: Sequence[Sequence[Any]], field: str, narrow: bool
-) -> Table:
-    """Make a table of groups by a name; a narrow one has the name above each group, and intervals below.
-
-    Args:
-        field: the name's field.
-        narrow: whether the terminal has fewer than `NARROW` columns.
-    """
-    by = "by " if field == "detector" else ""
-    return build_terminal_table(
-        columns,
-        [group for group in groups if group],
-        narrow=narrow,
-        gap="\n" if narrow and by else " ",
-        title=(lambda row: f"{by}{shorten_line(getattr(row, field))}") if narrow else None,
-    )
-
-
-def build_terminal_table(
-    columns: Sequence[Column],
-    groups: Sequence[Sequence[Any]],
-    *,
-    narrow: bool = False,
-    bound: Format | None = None,
-    gap: str = " ",
-    title: Callable[[Any], str] | None = None,
-) -> Table:
-    """Make a table of the columns that have a short heading.
-
-    Args:
-        groups: rows, in separate groups.
-        narrow: whether the terminal has fewer than `NARROW` columns.
-        bound: format of intervals' bounds; None: that of the values.
-        gap: text between a value and its interval.
-        title: heading of a group, from its first row.
-    """
-    shown = [column for column in columns if column.short is not None and not (narrow and column.wide)]
-    made = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    for column in shown:
-        rows = () if column.brief else (row for group in groups for row in group)
-        heading = Text(f"{column.short}{f'{chr(10)}[95% CI]' if column.has_intervals(rows) else ''}")
-        numbers = column.kind == "number"
-        made.add_column(
-            heading,
-            justify="right" if numbers else "left",
-            no_wrap=numbers,
-            overflow="fold",
-            max_width=26 if column.kind == "long" else None,
-        )
-    for group in groups:
-        made.add_section()
-        if title is not None:
-            made.add_row(Text(title(group[0])))
-        for row in group:
-            made.add_row(*(Text(_format_cell(column, row, bound, gap)) for column in shown))
-    return made
-
-
-def _format_cell(column: Column, row: Any, bound: Format | None, gap: str) -> str:
-    text = column.text(row) if column.kind == "number" else shorten_line(column.text(row))
-    aside = "" if column.brief else column.aside(row, bound)
-    return f"{text}{gap}{aside}" if aside else text
+    listed = list(rows)
+    return [[row for row in listed if getattr(row, field) == name] for name in names]
 
 
 def format_csv(columns: Sequence[Column], rows: Iterable[Any]) -> str:
     """Write the rows as CSV, with the numbers of the JSON; an interval has two columns for its bounds.
 
-    Fields that a row lacks are empty cells.
+    Fields that a row does not have are empty cells.
     """
     rows = list(rows)
     written = io.StringIO()
@@ -222,12 +152,3 @@ def _get_or_none(column: Column, row: Any, field: str | None) -> Any:
 def escape_formula(cell: Any) -> Any:
     """Return the cell, with an apostrophe before a text that a spreadsheet would compute."""
     return f"'{cell}" if isinstance(cell, str) and is_formula(cell) else cell
-
-
-def render_glossary(columns: Sequence[Column]) -> str:
-    """Return a Markdown table with heading, field and meaning of each column."""
-    lines = [
-        f"| {column.label or column.short} | `{column.value}` | {column.hint} |".replace("\n", " ")
-        for column in columns
-    ]
-    return "\n".join(("| column | field | meaning |", "|---|---|---|", *lines)) + "\n"

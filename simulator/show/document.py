@@ -1,65 +1,235 @@
-"""The results of a run: `report.json`, whose fields are those of every report and those of its metrics."""
+"""The document that a result is shown as: sections of parts, for the terminal, a page and Markdown.
+
+A command makes one `Document` of its numbers; `show.terminal.print_document`, `show.html.render_page` and
+`show.markdown.render_markdown` show it:
+
+    COLUMNS = (CHATBOT, Column("Greetings", "greetings", "replies that greet", short="Greetings"))
+
+    def build_document(rows: Sequence[Greeting]) -> Document:
+        return Document(
+            "greet",
+            "Greetings of a bank",
+            facts=[(len(rows), "chatbots")],
+            lead=[Paragraph("vanilla greets most.", "finding")],
+            sections=[
+                Section(
+                    "greetings",
+                    "Greetings",
+                    [
+                        Paragraph("Counted are replies.", on=PAGE),
+                        GroupedTable(COLUMNS, [rows], heading="greetings of each chatbot"),
+                    ],
+                )
+            ],
+        )
+
+    print_document(build_document(rows))
+    Path("page.html").write_text(render_page(build_document(rows)))
+
+A part is shown everywhere, unless `on` names fewer media. Every text is shown as it is: the renderers escape
+what a terminal, a browser or GitHub would obey, so texts of documents and models may stand in any part but
+`Figures` and `Markup`.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import Literal, TypeVar
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field
+from hallulab.simulator.show.columns import Column, Format
 
-from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.hallucinations import Row
-from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
-
-Section = TypeVar("Section", bound=Frozen)
-
-
-class Intervals(Frozen):
-    """Requirements of intervals."""
-
-    least: int = LEAST_FOR_INTERVAL
-    """Personas below which there is none."""
-
-    @property
-    def hint(self) -> str:
-        """When there is none, in a sentence."""
-        return (
-            f"With fewer than {self.least} personas, or where all have the same number, there is no interval."
-        )
+Medium = Literal["terminal", "page", "markdown"]
+EVERYWHERE: tuple[Medium, ...] = ("terminal", "page", "markdown")
+TERMINAL: tuple[Medium, ...] = ("terminal",)
+PAGE: tuple[Medium, ...] = ("page",)
+MARKDOWN: tuple[Medium, ...] = ("markdown",)
+FILES: tuple[Medium, ...] = ("page", "markdown")
 
 
-class RunReport(Frozen):
-    """What every report has. A whole one also has the fields of all metrics' sections, which it inherits."""
+@dataclass(frozen=True)
+class Paragraph:
+    """A sentence or more; a line on the terminal, where an empty text is an empty line."""
 
-    layout: Literal[1] = Field(default=1, alias="schema")
-    """Version of the layout; higher when a field changes its meaning or goes away."""
-    intervals: Intervals = Intervals()
-    """Requirements of intervals."""
-    imported: bool = False
-    """Whether the conversations were imported or held by a person: there is no simulated user to audit."""
-    rows: tuple[Row, ...]
-    """Each chatbot under each detector."""
+    text: str
+    style: Literal["finding", "note", "hint", ""] = "hint"
+    """`finding`: a result; `note`: a warning; `hint`: how to read the numbers; empty: running text."""
+    on: Collection[Medium] = EVERYWHERE
+    kind: ClassVar[str] = "paragraph"
 
-    @property
-    def chatbots(self) -> list[str]:
-        """Names of the chatbots, in the order of the rows."""
-        return list(dict.fromkeys(row.chatbot for row in self.rows))
 
-    @property
-    def detectors(self) -> list[str]:
-        """Names of the detectors, likewise."""
-        return list(dict.fromkeys(row.detector for row in self.rows))
+GAP = Paragraph("", on=TERMINAL)
+"""An empty line of the terminal."""
 
-    def by(self, detector: str) -> list[Row]:
-        """Return the rows of a detector."""
-        return [row for row in self.rows if row.detector == detector]
 
-    def of(self, section: type[Section]) -> Section:
-        """Return the report as the section of a metric, for its fields: `report.of(CostSection).ledger`."""
-        assert isinstance(self, section), f"the report was made without {section.__name__}"
-        return self
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section; one of the document's names has its colour before it on a page."""
 
-    def text(self) -> str:
-        """Return the text of `report.json`."""
-        values = self.model_dump(mode="json", by_alias=True)
-        return json.dumps(values, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text: str
+    on: Collection[Medium] = EVERYWHERE
+    kind: ClassVar[str] = "heading"
+
+
+@dataclass(frozen=True)
+class GroupedTable:
+    """A table with its rows in groups.
+
+    The terminal has the columns with a `short` heading, page and Markdown those with a `label`.
+    """
+
+    columns: Sequence[Column]
+    groups: Sequence[Sequence[Any]]
+    heading: str = ""
+    """Line above it on the terminal, where sections have no titles."""
+    by: str = ""
+    """Field whose value a narrow terminal writes above each group, in place of a wide column."""
+    dense: bool = False
+    """A page sets it in small type: it has many columns."""
+    bound: Format | None = None
+    """Format of intervals' bounds on the terminal; None: that of the values."""
+    on: Collection[Medium] = EVERYWHERE
+    kind: ClassVar[str] = "table"
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """Lines of a list."""
+
+    lines: Sequence[str]
+    on: Collection[Medium] = EVERYWHERE
+    kind: ClassVar[str] = "bullets"
+
+
+@dataclass(frozen=True)
+class Quotation:
+    """A labelled text of a conversation."""
+
+    label: str
+    text: str
+    on: Collection[Medium] = EVERYWHERE
+
+
+@dataclass(frozen=True)
+class Case:
+    """A single reply that is worth reading."""
+
+    where: str
+    """Chatbot, persona and turn."""
+    text: str
+    """The finding, such as `clean → 1 hallucination`."""
+    note: str = ""
+    name: str = ""
+    """One of the document's names, whose colour a page shows."""
+    quotations: Sequence[Quotation] = ()
+    link: tuple[str, str] | None = None
+    """Text and address of a link; pages alone have it."""
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Cases of one kind. Terminal and Markdown list the first of them, a page has all."""
+
+    title: str
+    cases: Sequence[Case]
+    number: int
+    """All there are, of which `cases` may be the first."""
+    meaning: str = ""
+    """Explanation of the kind, for a page."""
+    on: Collection[Medium] = EVERYWHERE
+    kind: ClassVar[str] = "cases"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Charts beside each other; only pages have charts."""
+
+    figures: Sequence[tuple[str, str]]
+    """Titles, and SVG elements as they shall stand on the page: texts in them are escaped already."""
+    legend: Sequence[str] | None = None
+    """Words behind the document's names, each with its colour, below the charts; None: no such line."""
+    on: Collection[Medium] = PAGE
+    kind: ClassVar[str] = "figures"
+
+
+@dataclass(frozen=True)
+class Details:
+    """A text that is folded away, with its line breaks."""
+
+    summary: str
+    text: str
+    on: Collection[Medium] = PAGE
+    kind: ClassVar[str] = "details"
+
+
+@dataclass(frozen=True)
+class Markup:
+    """HTML of one of our templates, such as the reader of conversations."""
+
+    html: str
+    on: Collection[Medium] = PAGE
+    kind: ClassVar[str] = "markup"
+
+
+Part = Paragraph | Heading | GroupedTable | Bullets | Cases | Figures | Details | Markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """Parts under a title. The terminal has no titles: its tables have a `heading`."""
+
+    anchor: str
+    """Its address on the page."""
+    title: str
+    """Empty: the section has none."""
+    parts: Sequence[Part]
+    link: str = ""
+    """Its name in the page's list of sections; empty: the title."""
+    folded: bool = False
+    """Markdown folds it away."""
+    on: Collection[Medium] = EVERYWHERE
+
+
+@dataclass(frozen=True)
+class Document:
+    """A result, ready to be shown."""
+
+    command: str
+    """Command that made it, such as `bench`."""
+    title: str
+    facts: Sequence[tuple[int | str, str]] = ()
+    """Numbers at the top of a page, and what each counts."""
+    lead: Sequence[Part] = ()
+    """Parts above all sections: what is most important."""
+    sections: Sequence[Section] = ()
+    names: Sequence[str] = ()
+    """Names with a colour, such as the detectors: the place of a name chooses it."""
+    coloured: Collection[str] = ("detector",)
+    """Fields of tables whose values are such names."""
+    links: Sequence[tuple[str, str]] = ()
+    """Texts and addresses of other pages."""
+
+    def of(self, medium: Medium) -> Document:
+        """Return the document with those sections and parts that a medium shows."""
+        sections = [
+            replace(section, parts=_keep(section.parts, medium))
+            for section in self.sections
+            if medium in section.on
+        ]
+        return replace(self, lead=_keep(self.lead, medium), sections=sections)
+
+
+def _keep(parts: Iterable[Part], medium: Medium) -> list[Part]:
+    """Return the parts that a medium shows, cases with those of their quotations that it shows."""
+    kept: list[Part] = []
+    for part in parts:
+        if medium not in part.on:
+            continue
+        if isinstance(part, Cases):
+            cases = [
+                replace(case, quotations=[one for one in case.quotations if medium in one.on])
+                for case in part.cases
+            ]
+            part = replace(part, cases=cases)
+        kept.append(part)
+    return kept

@@ -1,4 +1,4 @@
-"""What every page shares: templates that escape everything, style, security policy.
+"""Documents as pages: templates that escape everything, style, security policy.
 
 Our own small SVG templates draw the charts, not a plotting library. They take colours and fonts from the
 page's style sheet, so they follow light, dark and print. They need no inline styles, which the page's content
@@ -16,9 +16,29 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_number
+from hallulab.simulator.show.document import Document
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+
+_COLOURS = 6
+
+
+def render_page(document: Document, data: Any = None) -> str:
+    """Return a document as a page of its own, in one file.
+
+    Args:
+        document: what it shows.
+        data: JSON values of the conversations that the page's script shows; None: it has no script.
+    """
+    return render(
+        __package__,
+        "document.html",
+        load_asset(__package__, "page.css"),
+        None if data is None else load_asset(__package__, "page.js"),
+        document=document.of("page"),
+        data=None if data is None else escape_json(data),
+    )
 
 
 def render(package: str, template: str, style: str, script: str | None = None, /, **values: Any) -> str:
@@ -39,13 +59,6 @@ def render(package: str, template: str, style: str, script: str | None = None, /
 def render_part(package: str, template: str, /, **values: Any) -> str:
     """Render a part of a page from a template of a package."""
     return _load_template(package, template).render(values)
-
-
-def mark_safe(markup: str) -> str:
-    """Mark markup of our code, in which texts from elsewhere are escaped, as safe for a template."""
-    from markupsafe import Markup
-
-    return Markup(markup)  # noqa: S704 - the caller vouches for it
 
 
 @cache
@@ -74,7 +87,9 @@ def make_environment(*packages: str) -> Environment:
         lstrip_blocks=True,
         loader=FunctionLoader(load),
     )
-    environment.globals.update(number=format_number, nothing=NOTHING, noun=choose_noun)
+    environment.globals.update(
+        number=format_number, nothing=NOTHING, noun=choose_noun, paint=get_style_classes
+    )
     return environment
 
 
@@ -96,6 +111,11 @@ def escape_json(value: Any) -> Any:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704 - every character that HTML could read as markup is escaped above
+
+
+def get_style_classes(number: int) -> str:
+    """Return the style classes of a name's place: six colours, then the same ones hollow and dashed."""
+    return f"d{number % _COLOURS}" + (" hollow" if number // _COLOURS % 2 else "")
 
 
 @dataclass(frozen=True)

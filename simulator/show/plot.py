@@ -1,20 +1,18 @@
-"""Charts of lines and points on a page: their geometry, and the page that `plot.html` draws them on.
+"""Charts of lines and points on a page: their geometry, and their SVG elements.
 
 Our own SVG template draws them; `hallulab.simulator.show.html` gives the reasons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from hallulab.simulator.show.html import Box, Tick, load_asset, render
+from hallulab.simulator.show.html import Box, Tick, render_part
 
 BOX = Box(width=440.0, height=320.0, left=52.0, right=16.0, top=10.0, bottom=46.0)
 """Size of a chart, and the margins of its plot."""
 _UNIT = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-_COLOURS = 6
 
 Point = tuple[float, float]
 
@@ -40,7 +38,7 @@ class CurvePoint:
     """Position of the detector, which chooses the colour."""
     title: str
     optimal: bool = False
-    """Whether it is on the Pareto front."""
+    """On the Pareto front: a ring marks it."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +79,11 @@ def build_plot(
     )
 
 
+def draw_plots(plots: Iterable[Plot]) -> list[tuple[str, str]]:
+    """Return the title of each chart, and the chart as an SVG element, as `Figures` takes them."""
+    return [(plot.title, render_part(__package__, "curves.html", plot=plot, box=BOX)) for plot in plots]
+
+
 def format_path(points: Sequence[Point]) -> str:
     """Return the points, which are in [0, 1], in SVG's form."""
     return " ".join(f"{scale_x(x):g},{scale_y(y):g}" for x, y in points)
@@ -94,14 +97,3 @@ def scale_x(value: float) -> float:
 def scale_y(value: float) -> float:
     """Return the vertical place of a value in [0, 1]; places grow downwards."""
     return round(BOX.height - BOX.bottom - value * (BOX.height - BOX.top - BOX.bottom), 2)
-
-
-def get_style_classes(number: int) -> str:
-    """Return the style classes of a detector's number: six colours, then the same ones hollow and dashed."""
-    return f"d{number % _COLOURS}" + (" hollow" if number // _COLOURS % 2 else "")
-
-
-def render_page_with_plots(package: str, **values: Any) -> str:
-    """Render a package's `page.html`, which draws charts by the macros of `plot.html`."""
-    style = load_asset(__package__, "page.css") + load_asset(__package__, "plot.css")
-    return render(package, "page.html", style, box=BOX, paint=get_style_classes, **values)

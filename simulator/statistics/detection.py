@@ -18,12 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hallulab.simulator.statistics.intervals import (
-    LEAST_FOR_INTERVAL,
-    Floats,
-    Integers,
-    draw_cluster_weights,
-)
+from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, Floats, Integers, draw_cluster_weights
 
 BINS = 10
 """Bins of equal width over [0, 1] in the calibration error and the reliability curve."""

@@ -1,28 +1,18 @@
-"""Intervals and tests for ratios of sums over personas, and the variance between seeds.
+"""Intervals and tests for ratios of sums over personas, and the personas that a test needs.
 
-Intervals and tests for ratios of sums over personas.
 Turns of one conversation depend on each other, and so do conversations with one persona, which differ by
-their seeds. So the cluster bootstrap resamples personas with all that was said to them, and the paired
+their seeds. So the cluster bootstrap resamples personas with all their conversations, and the paired
 permutation test exchanges them. HPT-1 and TokAcc-1 are both a sum over a sum, and share this code.
 Generators have a fixed seed and counts are integers: equal input gives equal output to the last digit.
-
-Split the variance of a mean over conversations into that of personas and that of seeds.
-A conversation's number is taken for the sum of an effect of its persona and one of its seed, both random. The
-analysis of variance gives unbiased estimates of their variances (Searle, Casella and McCulloch 1992, Variance
-Components, section 3.6): with N conversations of P personas, n of them with one persona,
-
-    seeds    = Σ (x - mean of its persona)² / (N - P)
-    personas = (Σ n (mean of the persona - mean)² / (P - 1) - seeds) / n0,  n0 = (N - Σ n² / N) / (P - 1)
-
-A negative estimate counts as 0. The mean over all has the variance personas / P + seeds / N, if each persona
-has as many seeds. More seeds of the same personas lessen its second part alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Annotated
 
@@ -48,6 +38,10 @@ _TIE = 1e-12
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Rounded = Annotated[float, AfterValidator(lambda value: round(float(value), 6))]
+"""A number to 6 decimals. Further digits are noise and would differ between machines."""
+Interval = tuple[Rounded, Rounded] | None
+"""Bounds of a 95% interval; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +117,7 @@ def explain_no_interval(
     """Say why an interval is missing, as `2 personas; 6 needed for an interval`; None: none is missing.
 
     >>> explain_no_interval(6, found={"HPT-1": None, "TokAcc-1": (0.25, 0.5)})
-    'all personas have the same HPT-1, so nothing tells how far it may be off'
+    'every persona has the same HPT-1'
 
     Args:
         number: personas.
@@ -133,10 +127,7 @@ def explain_no_interval(
     if number < LEAST_FOR_INTERVAL:
         return f"{format_count(number, noun)}; {LEAST_FOR_INTERVAL} needed for an interval"
     names = [name for name, ci95 in found.items() if ci95 is None]
-    if not names:
-        return None
-    it = "it" if len(names) == 1 else "they"
-    return f"all {noun}s have the same {join_names(names)}, so nothing tells how far {it} may be off"
+    return f"every {noun} has the same {join_names(names)}" if names else None
 
 
 def draw_cluster_weights(clusters: int, resamples: int) -> Integers:
@@ -153,7 +144,7 @@ def compute_percentile_interval(values: Floats) -> tuple[float, float] | None:
     """Compute the 95% percentile interval of bootstrap replicates, without undefined ones (NaN).
 
     None when more than `UNDEFINED` of them are undefined: the others are no fair sample then. None also where
-    both bounds are the same: such an interval would tell of a certainty that nobody has.
+    both bounds are the same: such an interval would claim a certainty that nobody has.
     """
     return _compute_percentiles(values[~np.isnan(values)]) if is_mostly_defined(values) else None
 
@@ -294,59 +285,62 @@ def _draw_swaps(pairs: int) -> Iterator[Integers]:
         yield generator.integers(0, 2, size=(min(rows, RESAMPLES - done), pairs))
 
 
-Rounded = Annotated[float, AfterValidator(lambda value: round(float(value), 6))]
-"""A number to 6 decimals. Further digits are noise and would differ between machines."""
-
-Interval = tuple[Rounded, Rounded] | None
-"""Bounds of a 95% interval; None where there is none."""
+ALPHA = 0.05
+"""Two-sided level of the test."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How the numbers of one persona's seeds spread."""
-
-    seeds: int
-    """Their number, at least 1."""
-    mean: float
-    """Their mean."""
-    squares: float
-    """Sum of the squares of their distances from it."""
+POWER = 0.8
+"""Chance that the test finds a difference as large as the measured one."""
 
 
-def measure_spread(values: Sequence[float]) -> Spread:
-    """Measure the spread of at least one number."""
-    own = np.array(values)
-    mean = np.mean(own)
-    return Spread(len(own), float(mean), float(np.sum((own - mean) ** 2)))
+@dataclass(frozen=True)
+class Estimate:
+    """A number of pairs, or why there is none."""
+
+    pairs: int | None
+    reason: str | None
+    """Why that cannot be estimated; None where it can."""
 
 
-def seed_share(values: Iterable[tuple[Hashable, float]]) -> float | None:
-    """Return the share of the mean's variance that more seeds of the same personas remove at most.
+NO_DIFFERENCE = "on average they do not differ at all"
 
-    None with fewer than two personas, where none has two seeds, and where nothing varies.
 
-    >>> seed_share([("asha", 0.0), ("asha", 2.0), ("ravi", 4.0), ("ravi", 6.0)])
-    0.125
+def estimate_pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
+    """Estimate how many pairs would tell two chatbots apart, from those measured.
+
+    The standard formula for a paired comparison, rounded up: n = ((z(1 - α/2) + z(power)) · sd / mean)², with
+    mean and sample standard deviation (n - 1) of the pairs' differences. A pair is a persona, and its
+    difference that of the two chatbots' own ratios there, so long conversations do not weigh more here. α is
+    not divided by the number of comparisons, because Holm's correction of one depends on all others. So this
+    is the least: the power is that of one test alone.
 
     Args:
-        values: (persona, number of one conversation).
+        first: ratios of one chatbot; `first[i]` and `second[i]` are a pair.
+        second: ratios of the other.
     """
-    by_persona: dict[Hashable, list[float]] = defaultdict(list)
-    for persona, value in values:
-        by_persona[persona].append(value)
-    return combine_spreads(list(map(measure_spread, by_persona.values())))
+    from scipy.stats import norm
+
+    differences = [
+        one.numerator / one.denominator - two.numerator / two.denominator
+        for one, two in zip(first, second, strict=True)
+    ]
+    if len(differences) < 2:
+        return Estimate(None, "fewer than two personas can be compared")
+    difference, spread = fmean(differences), stdev(differences)
+    if math.isclose(difference, 0.0, abs_tol=1e-12):
+        return Estimate(None, NO_DIFFERENCE)
+    if math.isclose(spread, 0.0, abs_tol=1e-12):
+        return Estimate(None, "they differ by the same with every persona, so there is no spread to go by")
+    quantiles = norm.ppf(1 - ALPHA / 2) + norm.ppf(POWER)  # about 2.80
+    return Estimate(math.ceil(float(quantiles * spread / difference) ** 2), None)
 
 
-def combine_spreads(spreads: Sequence[Spread]) -> float | None:
-    """Return the `seed_share` of personas whose seeds spread so."""
-    counts = np.array([one.seeds for one in spreads], dtype=np.float64)
-    personas, number = len(counts), counts.sum()
-    if personas < 2 or number == personas:
-        return None
-    means = np.array([one.mean for one in spreads])
-    of_seeds = sum(one.squares for one in spreads) / (number - personas)
-    between = float(np.sum(counts * (means - counts @ means / number) ** 2)) / (personas - 1)
-    usual = (number - counts @ counts / number) / (personas - 1)
-    of_personas = max(0.0, (between - of_seeds) / usual)
-    of_mean = of_personas / personas + of_seeds / number
-    return float(of_seeds / number / of_mean) if of_mean > 1e-12 else None
+def compute_least_pairs(comparisons: int) -> int:
+    """Return the pairs below which so many tests give no p-value below `ALPHA` after Holm.
+
+    The smallest p-value of n pairs is 2/2^n, and Holm multiplies the smallest one by the number of tests.
+    """
+    pairs = LEAST_FOR_INTERVAL
+    while comparisons * 2 ** (1 - pairs) >= ALPHA:
+        pairs += 1
+    return pairs

@@ -1,6 +1,5 @@
-"""Correct what a detector counts by its mistakes as they were measured elsewhere.
+"""Correct a detector's counts by its mistakes as measured elsewhere, and the intervals of corrected numbers.
 
-Correct what a detector counts in a run for its own mistakes, as measured elsewhere.
 A detector that flags a share a of clean replies and a share b of wrong ones flags p = a + (b - a) π of all
 replies, where π is the share of wrong ones. Rogan and Gladen (1978, Estimating prevalence from the results of
 a screening test, American Journal of Epidemiology 107) solve this for π = (p - a) / (b - a); with
@@ -14,30 +13,26 @@ add b - a spans, too. By a calibration, units are sentences, and a and b are sha
 Both rest on one assumption: the detector finds the chatbot's own errors as often as those it was measured on,
 and flags clean replies as often as clean ones there.
 
-What the intervals of corrected numbers share: errors by leaving clusters out, scales, weights.
-A sum over few personas is skewed: most have few hallucinations, some have many. An interval that is
-symmetric about the estimate, or has the percentiles of a bootstrap, then lies too low. So a number is moved
-by standard errors on the scale of its logarithm, a share on that of the arcsine of its root, with the
-quantiles of Student's t. `python -m benchmarks.coverage` measures how often such intervals have the truth.
+Intervals of corrected numbers share errors by leaving clusters out, scales and weights. A sum over few
+personas is skewed: most have few hallucinations, some have many. An interval that is symmetric about the
+estimate, or has the percentiles of a bootstrap, then lies too low. So a number is moved by standard errors on
+the scale of its logarithm, a share on that of the arcsine of its root, with the quantiles of Student's t.
+`python -m benchmarks.coverage` measures how often such intervals have the truth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import ConfigDict, ValidationError
 
-from hallulab.detectors.base.thresholds import Fitted
-from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
-from hallulab.scenarios.files.json_text import parse_json
-from hallulab.scenarios.transcript import Count, Frozen
-from hallulab.simulator.statistics.intervals import RESAMPLES, Floats
+from hallulab.simulator.statistics.intervals import (
+    RESAMPLES,
+    Floats,
+    is_mostly_defined,
+)
 
 _SEED = 1_978
 _CELLS = 4_000_000
@@ -115,37 +110,6 @@ def draw_weighed_sums(of: Literal["personas", "groups"], rows: Floats) -> Floats
     return np.concatenate(sums)
 
 
-class PairCounts(Frozen):
-    """What a detector said of the planted errors of a group, and of their clean twins."""
-
-    pairs: Count
-    """Pairs of which it scored and localised both."""
-    errors_flagged: Count
-    """Replies with an error that are flagged."""
-    twins_flagged: Count
-    """Clean twins that are flagged."""
-    error_spans: Count
-    """Spans in the replies with an error."""
-    twin_spans: Count
-
-
-class Accuracy(Frozen):
-    """A detector on planted errors: an item of `planted_counts` in the JSON of `hallulab bench`."""
-
-    detector: str
-    version: str
-    """Its version."""
-    all_pairs: Count
-    """Pairs of the data, scored or not."""
-    groups: tuple[PairCounts, ...]
-    """The pairs that it scored, by group of the data."""
-
-    @property
-    def pairs(self) -> int:
-        """Pairs of which it scored and localised both."""
-        return sum(group.pairs for group in self.groups)
-
-
 @dataclass(frozen=True)
 class DetectorErrors:
     """What is known of a detector's mistakes, shape (groups, 4).
@@ -169,30 +133,6 @@ class DetectorErrors:
     def drawn_units(self) -> Floats:
         """Draws of a and b of `units`."""
         return draw_rates(self.units)
-
-
-def derive_from_planted_errors(accuracy: Accuracy) -> DetectorErrors:
-    """Return what planted errors and their clean twins tell."""
-    groups = [group for group in accuracy.groups if group.pairs]
-    flags = [(each.pairs, each.twins_flagged, each.pairs, each.errors_flagged) for each in groups]
-    spans = [(each.pairs, each.twin_spans, each.pairs, each.error_spans) for each in groups]
-    return DetectorErrors("planted errors", _build_groups(flags), _build_groups(spans), "reply")
-
-
-def derive_from_calibration(fitted: Fitted) -> DetectorErrors:
-    """Return what a calibration tells."""
-    replies, units = (
-        _build_groups([(one.clean, one.clean_flagged, one.wrong, one.wrong_flagged) for one in counted])
-        for counted in (
-            [group.replies for group in fitted.groups],
-            [group.sentences for group in fitted.groups],
-        )
-    )
-    return DetectorErrors("calibration", replies, units, "sentence")
-
-
-def _build_groups(counts: Sequence[tuple[int, int, int, int]]) -> Floats:
-    return np.array(counts, dtype=np.float64).reshape(-1, 4)
 
 
 def compute_rates(groups: Floats) -> Floats | None:
@@ -248,55 +188,29 @@ def draw_prevalences(rows: Floats, rates: Floats, drawn: Floats, *, share: bool)
     return solve_prevalence(totals, drawn)
 
 
-MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab make-data planted`"
+def compute_best_probabilities(replicates: Floats) -> list[float] | None:
+    """Return for each chatbot the share of replicates in which its number is lowest; ties are shared.
 
-
-class _BenchFile(Frozen):
-    """What is read of a benchmark's JSON."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    planted_counts: tuple[Accuracy, ...]
-
-
-def read_accuracies(path: Path) -> dict[str, Accuracy]:
-    """Read the detectors' accuracies of a benchmark's JSON, by detector.
-
-    Raises:
-        UsageError: it cannot be read, or is not the JSON of a benchmark on planted errors.
-    """
-    try:
-        value: Any = parse_json(read_text(path))
-        if not isinstance(value, Mapping) or value.get("planted_counts") is None:
-            raise UsageError(f"--planted {path}: it holds no `planted_counts`. Make it with {MAKE}.")
-        return {one.detector: one for one in _BenchFile.model_validate(value).planted_counts}
-    except ValidationError as error:
-        first = choose_main_error(error)
-        flaw = f"field `{'.'.join(map(str, first['loc']))}`: {explain_error(first)}"
-    except ValueError as error:
-        flaw = f"not valid JSON ({error})"
-    raise UsageError(f"--planted {path}: {flaw}. Make it anew with {MAKE}.")
-
-
-def require_measured(accuracies: Mapping[str, Accuracy], judged: Iterable[tuple[str, str]]) -> None:
-    """Check that the detectors that judged were measured, in the version that judged.
+    None where too many replicates are undefined.
 
     Args:
-        accuracies: what was measured, by detector.
-        judged: the detectors and their versions.
-
-    Raises:
-        UsageError: none of them was measured, or one was in another version.
+        replicates: numbers of each chatbot, shape (replicates, chatbots); NaN where undefined.
     """
-    judged = sorted(set(judged))
-    for detector, version in judged:
-        known = accuracies.get(detector)
-        if known is not None and known.version != version:
-            raise UsageError(
-                f"--planted: it measures version {known.version or 'unknown'} of {detector}, and version "
-                f"{version} judged this run (other options, prompts, seed, model or code). Measure that one: "
-                f"{MAKE}, with the run's --config."
-            )
-    if judged and not any(detector in accuracies for detector, _ in judged):
-        names = ", ".join(dict.fromkeys(detector for detector, _ in judged))
-        raise UsageError(f"--planted: it measures none of {names}. Make it with {MAKE}.")
+    defined = replicates[~np.isnan(replicates).any(axis=1)]
+    if not is_mostly_defined(replicates.sum(axis=1)) or not len(defined):
+        return None
+    lowest = defined == defined.min(axis=1, keepdims=True)
+    return [float(share) for share in (lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0)]
+
+
+def draw_weighed_totals(sums: Floats) -> Floats:
+    """Return totals under random weights of clusters, the same for all chatbots.
+
+    Args:
+        sums: shape (clusters, chatbots, values).
+
+    Returns:
+        shape (`RESAMPLES`, chatbots, values).
+    """
+    totals = draw_weighed_sums("personas", sums.reshape(len(sums), -1))
+    return totals.reshape(RESAMPLES, *sums.shape[1:])

@@ -1,14 +1,28 @@
-"""Sums that do not depend on the order of what is added, so that parts of a run can be counted apart."""
+"""Sums that do not depend on the order of the terms, so that parts of a run can be counted apart.
+
+With each person's sums, a `PersonTable` keeps how the numbers of their seeds spread. From that the variance
+of a mean over conversations is split into that of personas and that of seeds: a conversation's number is
+taken for the sum of an effect of its persona and one of its seed, both random. The analysis of variance gives
+unbiased estimates of their variances (Searle, Casella and McCulloch 1992, Variance Components, section 3.6):
+with N conversations of P personas, n of them with one persona,
+
+    seeds    = Σ (x - mean of its persona)² / (N - P)
+    personas = (Σ n (mean of the persona - mean)² / (P - 1) - seeds) / n0,  n0 = (N - Σ n² / N) / (P - 1)
+
+A negative estimate counts as 0. The mean over all has the variance personas / P + seeds / N, if each persona
+has as many seeds. More seeds of the same personas lessen its second part alone.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from hallulab.simulator.statistics.intervals import Integers
+from hallulab.simulator.statistics.intervals import Integers, Ratio
 
 Person = tuple[str, str]
 """Scenario and persona. Conversations of different persons are independent; seeds of one person are not."""
@@ -45,6 +59,46 @@ class ExactSum:
     def value(self) -> float:
         """Return the sum."""
         return self._total / (1 << _DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the numbers of one persona's seeds spread."""
+
+    seeds: int
+    """Their number, at least 1."""
+    mean: float
+    """Their mean."""
+    squares: float
+    """Sum of the squares of their distances from it."""
+
+
+def measure_spread(values: Sequence[float]) -> Spread:
+    """Measure the spread of at least one number."""
+    own = np.array(values)
+    mean = np.mean(own)
+    return Spread(len(own), float(mean), float(np.sum((own - mean) ** 2)))
+
+
+def combine_spreads(spreads: Sequence[Spread]) -> float | None:
+    """Return the share of the mean's variance that more seeds of the same personas remove at most.
+
+    None with fewer than two personas, where none has two seeds, and where nothing varies.
+
+    >>> combine_spreads([measure_spread([0.0, 2.0]), measure_spread([4.0, 6.0])])
+    0.125
+    """
+    counts = np.array([one.seeds for one in spreads], dtype=np.float64)
+    personas, number = len(counts), counts.sum()
+    if personas < 2 or number == personas:
+        return None
+    means = np.array([one.mean for one in spreads])
+    of_seeds = sum(one.squares for one in spreads) / (number - personas)
+    between = float(np.sum(counts * (means - counts @ means / number) ** 2)) / (personas - 1)
+    usual = (number - counts @ counts / number) / (personas - 1)
+    of_personas = max(0.0, (between - of_seeds) / usual)
+    of_mean = of_personas / personas + of_seeds / number
+    return float(of_seeds / number / of_mean) if of_mean > 1e-12 else None
 
 
 class PersonSums:
@@ -126,3 +180,63 @@ class PersonSums:
             places.append(place)
             numbers.extend(values)
         self._own = {}
+
+
+class PersonTable:
+    """Whole numbers of persons, and the spread of their seeds: a row for each person.
+
+    Args:
+        width: how many whole numbers there are.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._persons: list[Person] = []
+        self._numbers = tuple(array("q") for _ in range(width))
+        self._seeds, self._means, self._squares = array("q"), array("d"), array("d")
+
+    def add(self, person: Person, numbers: Sequence[int], values: Sequence[float]) -> None:
+        """Add a person.
+
+        Args:
+            person: who was not added before.
+            numbers: the whole numbers.
+            values: one of each seed; their spread is kept.
+        """
+        self._persons.append(person)
+        for column, number in zip(self._numbers, numbers, strict=True):
+            column.append(number)
+        spread = measure_spread(values)
+        self._seeds.append(spread.seeds)
+        self._means.append(spread.mean)
+        self._squares.append(spread.squares)
+
+    def merge(self, other: PersonTable) -> None:
+        """Add the persons of another table. From then on, persons are in the order of their names.
+
+        Raises:
+            ValueError: a person is in both.
+        """
+        persons = [*self._persons, *other._persons]
+        order = sorted(range(len(persons)), key=persons.__getitem__)
+        self._persons = [persons[place] for place in order]
+        if any(one == two for one, two in zip(self._persons, self._persons[1:], strict=False)):
+            raise ValueError("conversations of one persona were counted in two parts")
+        pairs = zip((*self._numbers, self._seeds), (*other._numbers, other._seeds), strict=True)
+        for own, more in pairs:
+            own.extend(more)
+            own[:] = array("q", (own[place] for place in order))
+        for measured, others in ((self._means, other._means), (self._squares, other._squares)):
+            measured.extend(others)
+            measured[:] = array("d", (measured[place] for place in order))
+
+    def ratios(self, numerator: int, denominator: int) -> list[Ratio]:
+        """Return two columns as ratios of the persons, where the second is not 0."""
+        pairs = zip(self._numbers[numerator], self._numbers[denominator], strict=True)
+        return [Ratio(over, under) for over, under in pairs if under]
+
+    def seed_share(self) -> float | None:
+        """Return the share of the variance that more seeds remove ."""
+        return combine_spreads(list(map(Spread, self._seeds, self._means, self._squares)))
+
+    def __len__(self) -> int:
+        return len(self._persons)

@@ -19,10 +19,9 @@ from hallulab.scenarios.files.data_files import check_record, read_text
 from hallulab.scenarios.files.json_text import digest, parse_json
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, read_standing_lines
-from hallulab.simulator.annotate.draw import DrawOptions, draw_turns
 from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
-from hallulab.simulator.metrics.annotations import describe_left_out
-from hallulab.simulator.metrics.annotators_counts import compare_annotators, list_conflicts
+from hallulab.simulator.annotate.sheet import DrawOptions, draw_turns
+from hallulab.simulator.metrics.annotations import compare_annotators, describe_left_out, list_conflicts
 from hallulab.simulator.viewer.conversation import show_passages
 from hallulab.simulator.viewer.keys import AskedKey, Key, name_annotator, read_key
 from hallulab.simulator.viewer.progress import ProgressKeeper, read_labels

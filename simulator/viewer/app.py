@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
-from hallulab.simulator.metrics.self_judging import mark
+from hallulab.simulator.metrics.results import mark
 from hallulab.simulator.show.html import load_asset, make_environment
 from hallulab.simulator.viewer.annotating import ANYBODY, Labelling, LabellingPages
 from hallulab.simulator.viewer.conversation import show_turns
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _PACKAGE = "hallulab.simulator.viewer"
-_COMPARE = "hallulab.simulator.compare"
 
 A_PAGE = 50
 """Conversations on a page of the list."""
@@ -106,15 +105,9 @@ def _read_scripts() -> dict[str, str]:
 
 @cache
 def _style() -> str:
-    show = "hallulab.simulator.show"
     parts = [
-        *((show, "page.css"), (show, "plot.css"), (_COMPARE, "compare.css")),
-        *(
-            (_PACKAGE, "viewer.css"),
-            (_PACKAGE, "annotate.css"),
-            (_PACKAGE, "talk.css"),
-            (_PACKAGE, "start.css"),
-        ),
+        ("hallulab.simulator.show", "page.css"),
+        *((_PACKAGE, name) for name in ("viewer.css", "annotate.css", "talk.css", "start.css")),
     ]
     return "".join(load_asset(package, name) for package, name in parts)
 
@@ -348,6 +341,6 @@ def _render(template: str, **values: Any) -> Response:
 
 @cache
 def _load(name: str) -> Template:
-    environment = make_environment(_PACKAGE, _COMPARE)
+    environment = make_environment(_PACKAGE)
     environment.globals.update(mark=mark)
     return environment.get_template(name)

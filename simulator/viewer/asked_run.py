@@ -13,11 +13,10 @@ from pydantic import ValidationError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.engine.plan import plan
-from hallulab.simulator.engine.request import load_request
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.engine.plan import load_attacked, plan
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import Recipient, list_recipients, list_unnamed
 from hallulab.simulator.viewer.form import (
     FormError,
@@ -98,9 +97,10 @@ def read_asked_run(source: StartSource, given: Mapping[str, Any]) -> AskedRun:
             raise FormError("scenario", "there is no such scenario here. Choose one of the list.")
         experiment = load_experiment(None, values)
         require_offered(experiment, source.experiment)
-        request = load_request(experiment, RunFolder(folder), True, True, None)
+        experiment_to_run = ensure_model(experiment)
+        scenario_to_run, _ = load_attacked(experiment_to_run)
         require_key(experiment)
-        number = len(plan(request.experiment, request.scenario))
+        number = len(plan(experiment_to_run, scenario_to_run))
     except FormError:
         raise
     except UsageError as error:
@@ -109,7 +109,7 @@ def read_asked_run(source: StartSource, given: Mapping[str, Any]) -> AskedRun:
         experiment,
         write_yaml(experiment),
         number,
-        _describe(request.experiment, number, folder),
+        _describe(experiment_to_run, number, folder),
         list_unnamed(list_recipients(experiment), list_recipients(source.experiment)),
     )
 

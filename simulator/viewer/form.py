@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.yaml_text import read_value
-from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.experiment import Component
 
 FieldKind = Literal["text", "number", "switch", "choice", "lines", "yaml", "components"]
 """How a field is filled in: `lines` is a list of texts, one a line; `yaml` is all that has parts."""

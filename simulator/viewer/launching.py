@@ -22,7 +22,7 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import VIEW_FILE
 from hallulab.simulator.viewer.asked_run import AskedRun, write_yaml

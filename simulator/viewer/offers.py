@@ -15,9 +15,9 @@ from hallulab.chatbots.registry import list_chatbot_names, read_chatbot_options
 from hallulab.detectors.registry import list_detector_names
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.chat.command import load_live_experiment
-from hallulab.simulator.engine.leads import RUNNING_CODE, Lead, list_component_leads, list_leads
 from hallulab.simulator.options.groups import ModelOptions
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.leads import RUNNING_CODE, Lead, list_component_leads, list_leads
 from hallulab.simulator.records.recipients import collect_endpoints
 from hallulab.simulator.viewer.form import FormError
 from hallulab.simulator.viewer.places import choose_folder, list_scenarios

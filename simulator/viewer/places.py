@@ -7,8 +7,9 @@ from pathlib import Path
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
-from hallulab.simulator.records.config import Experiment
-from hallulab.simulator.records.folder import RunFolder, name_folder_by_time
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import name_folder_by_time
 
 RUNS = Path("runs")
 """Where runs are by default."""

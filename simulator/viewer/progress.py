@@ -17,11 +17,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.metrics.annotations import Annotations, count_annotations
 from hallulab.simulator.metrics.corrections import UNKNOWN, Correction, compute_corrections
 from hallulab.simulator.metrics.hallucinations import index_by_detector
-from hallulab.simulator.metrics.prediction_powered import (
-    JudgedTurn,
-    collect_placed_turns,
-    sum_judged_turns,
-)
+from hallulab.simulator.metrics.judged_turns import JudgedTurn, collect_placed_turns, sum_judged_turns
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import derive_detector_errors, order_names
 from hallulab.simulator.statistics.prevalence import DetectorErrors

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from hallulab.scenarios.files.data_files import read_json, replace_surrogates
+from hallulab.scenarios.files.json_text import read_json, replace_surrogates
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -11,7 +11,7 @@ from hallulab.scenarios.datasets.annotations import AnnotationLine, Quotation, T
 from hallulab.scenarios.transcript import Span, Turn
 from hallulab.simulator.annotate.desk import Desk
 from hallulab.simulator.annotate.marks import FlagMark, sum_up
-from hallulab.simulator.metrics.annotators_counts import Conflict, list_conflicts
+from hallulab.simulator.metrics.annotations import Conflict, list_conflicts
 from hallulab.simulator.report.reader import cut_segments
 from hallulab.simulator.viewer.progress import read_labels
 from hallulab.simulator.viewer.runs import ShownRun

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from hallulab.simulator.compare.page import RunView, collect_values
+from hallulab.simulator.compare.document import build_document
+from hallulab.simulator.compare.runs import RunCompared
 from hallulab.simulator.compare.turns import ChangedTurn
 from hallulab.simulator.viewer.beside import JudgedConversation, lay_out_beside
 from hallulab.simulator.viewer.comparing import KeptComparisons
@@ -89,16 +90,18 @@ class SidePages:
         ids = [id for id in dict.fromkeys(asked.getlist("run")) if id != reference]
         runs = [self._find(id) for id in [reference, *ids] if id]
         if not reference or not ids:
-            return self._render("comparison.html", compared=None, reason=_CHOOSE)
+            return self._render("comparison.html", document=None, reason=_CHOOSE)
         found = self._comparisons.of(runs)
         if found.compared is None:
-            return self._render("comparison.html", compared=None, reason=found.reason)
+            return self._render("comparison.html", document=None, reason=found.reason)
         letters = {one.run.letter: run for one, run in zip(found.compared.runs, runs[1:], strict=True)}
 
-        def lead_to_both(view: RunView, turn: ChangedTurn) -> str:
-            return _lead_beside(runs[0], letters[view.run.run.letter], turn)
+        def lead_to_both(run: RunCompared, turn: ChangedTurn) -> str:
+            return _lead_beside(runs[0], letters[run.run.letter], turn)
 
-        return self._render("comparison.html", **collect_values(found.compared), beside=lead_to_both)
+        return self._render(
+            "comparison.html", document=build_document(found.compared, lead_to_both).of("page")
+        )
 
     def _show(self, columns: Sequence[ChatbotColumn], **values: Any) -> Response:
         judged = [column.judged for column in columns]

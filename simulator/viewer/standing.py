@@ -8,8 +8,8 @@ from typing import Literal
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack_files import load_without_documents
-from hallulab.simulator.engine.plan import count_users
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import count_users
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.recipients import Recipient, list_recipients, list_unnamed
 from hallulab.simulator.viewer.launching import Launch, Launcher

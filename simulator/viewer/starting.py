@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_without_documents
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.recipients import Recipient
 from hallulab.simulator.show.html import make_environment
 from hallulab.simulator.viewer.asked_run import AskedRun, fill_form, read_asked_run

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from hallulab.simulator.chat.drafts import ReplyDraft
 from hallulab.simulator.show.html import make_environment
 from hallulab.simulator.viewer.conversation import ShownTurn
+from hallulab.simulator.viewer.lent_runs import LentRuns
 from hallulab.simulator.viewer.requests import answer_json, read_object, refuse
 from hallulab.simulator.viewer.runs import ShownRuns
-from hallulab.simulator.viewer.stages import Stages
 from hallulab.simulator.viewer.talks import Talk, TalkSource
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class TalkingPages:
         self._runs = runs
         self._source = source
         self._render = render
-        self._stages = None if source is None else Stages(source.experiment, source.settings)
+        self._lent_runs = None if source is None else LentRuns(source.experiment, source.settings)
         self._talks: dict[str, Talk] = {}
         self._holding: set[asyncio.Task[None]] = set()
         self._turn = make_environment("hallulab.simulator.viewer").get_template("talk_turn.html")
@@ -65,7 +65,7 @@ class TalkingPages:
     async def begin(self, request: Request) -> Response:
         """Begin a conversation: `scenario`, `chatbot` and `detectors`, all among those that can be chosen."""
         asked = await read_object(request)
-        if self._source is None or self._stages is None:
+        if self._source is None or self._lent_runs is None:
             return refuse("Nothing can be talked to here: start the viewer with --experiment or --model.")
         experiment = self._source.experiment
         scenario, chatbot = asked.get("scenario"), asked.get("chatbot")
@@ -82,7 +82,7 @@ class TalkingPages:
             return refuse(f"{MOST_TALKS} conversations are under way. End one of them.")
         talk = Talk(self._source, str(chatbot), detectors, self._render_turn)
         self._talks[talk.id] = talk
-        task = asyncio.create_task(talk.hold(self._stages, str(scenario)))
+        task = asyncio.create_task(talk.hold(self._lent_runs, str(scenario)))
         self._holding.add(task)
         task.add_done_callback(self._holding.discard)
         return answer_json({"talk": talk.id})

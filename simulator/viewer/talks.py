@@ -13,14 +13,15 @@ from hallulab.scenarios.errors import HallulabError, ReplayMiss
 from hallulab.scenarios.transcript import Turn, Verdict
 from hallulab.simulator.chat.command import load_live_experiment
 from hallulab.simulator.chat.drafts import ReplyDraft
-from hallulab.simulator.chat.live import LiveChat, ReplyFailed
+from hallulab.simulator.chat.live import LiveChat, ReplyFailed, begin_chat
 from hallulab.simulator.engine.conversation import build_ended_conversation
-from hallulab.simulator.engine.models import RunSettings, ensure_model
+from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.groups import ModelOptions
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer.conversation import ShownTurn, show_turns
+from hallulab.simulator.viewer.lent_runs import LentRuns
 from hallulab.simulator.viewer.places import choose_folder, list_scenarios, name_new_folders
-from hallulab.simulator.viewer.stages import Stages
 
 COMMAND = "hallulab view"
 """What experiment.json says of where a conversation was held."""
@@ -110,11 +111,11 @@ class Talk:
             except TimeoutError:
                 return
 
-    async def hold(self, stages: Stages, scenario: str) -> None:
+    async def hold(self, runs: LentRuns, scenario: str) -> None:
         """Hold the conversation until its end."""
         try:
-            async with stages.lend(scenario) as stage:
-                with stage.begin(self._chatbot, self._detectors, self.folder, COMMAND) as chat:
+            async with runs.lend(scenario) as run:
+                with begin_chat(run, self._chatbot, self._detectors, self.folder, COMMAND) as chat:
                     self._tell("ready", chat.key.id)
                     while chat.over is None and (message := await self._messages.get()) is not None:
                         await self._exchange(chat, message)

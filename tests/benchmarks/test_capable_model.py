@@ -20,7 +20,6 @@ from benchmarks.capable_model import (
     Difference,
     Judging,
     compare_auroc,
-    compute_costs,
     judge,
     page,
     write_page,
@@ -28,6 +27,7 @@ from benchmarks.capable_model import (
 from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen, Judgement
+from hallulab.simulator.bench.evaluate import compute_costs
 from tests.builders import labelled
 from tests.places import ROOT
 from tests.simulator.bench.material import evaluation

@@ -13,9 +13,9 @@ from benchmarks.decide import (
     plan_persons,
     read_setting,
 )
-from hallulab.simulator.decide.decision import Decider
-from hallulab.simulator.records.deciding import BATCH
+from hallulab.simulator.records.experiment_fields import BATCH
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.statistics.sequence import Decider
 from tests.places import ROOT
 
 DOCS = ROOT / "docs" / "decide.md"

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.decide import SETTINGS, Setting
 from benchmarks.decide_methods import LEAST, METHODS, exclude_by_grid, exclude_ordinarily, measure
-from hallulab.simulator.decide.sequence import MeanSequence
+from hallulab.simulator.statistics.sequence import MeanSequence
 from tests.places import ROOT
 
 DOCS = ROOT / "docs" / "decide.md"

@@ -19,7 +19,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from benchmarks.docs_site import SCHEMAS, render_commands, render_schema
 from benchmarks.golden import find_commands
 from hallulab.scenarios.packs.pack_files import PersonasFile
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 from tests.simulator.report.test_page import CHROMIUM, DRIVER, FLAGS, in_browser

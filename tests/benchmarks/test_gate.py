@@ -13,8 +13,8 @@ from benchmarks.gate import (
     render_recorded,
     render_share,
 )
+from hallulab.simulator.compare.gate_result import GateRules
 from hallulab.simulator.compare.summary import RunSummary, summarize_run
-from hallulab.simulator.gate.rules import GateRules
 from hallulab.simulator.records.folder import RunFolder
 
 

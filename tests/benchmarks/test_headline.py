@@ -32,7 +32,7 @@ def test_the_tables_have_every_chatbot_under_each_detector_and_in_the_paper(demo
 def test_the_page_has_what_the_recording_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     run(
-        "docs/headline.yaml",
+        "examples/headline.yaml",
         model="qwen2.5-coder-1.5b",
         replay=RECORDINGS / "headline.jsonl.gz",
         out=tmp_path / "headline",

@@ -16,11 +16,11 @@ from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.report.build import load_report_model, read_report
-from hallulab.simulator.report.extensions import METRICS, load_metrics
-from hallulab.simulator.report.terminal import print_report
+from hallulab.simulator.report.build import METRICS, load_metrics, load_report_model, read_report
+from hallulab.simulator.report.document import build_summary
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.show.columns import CHATBOT, Column
+from hallulab.simulator.show.terminal import print_document
 from tests.builders import conversation
 
 
@@ -93,7 +93,7 @@ def test_its_table_is_a_section_of_the_page(folder: RunFolder) -> None:
 def test_its_table_is_on_the_terminal(folder: RunFolder) -> None:
     console = Console(width=100, no_color=True)
     with console.capture() as capture:
-        print_report(read_report(folder.report), console)
+        print_document(build_summary(read_report(folder.report)), console)
     lines = [line.split() for line in capture.get().splitlines()]
     assert lines[lines.index(["Greetings:"]) + 1] == ["Chatbot", "Hellos"]
     assert ["vanilla", "2"] in lines

@@ -47,7 +47,7 @@ def test_the_page_of_chatbots_has_both_judges_of_the_headline_run(tmp_path: Path
     """Slow, because 130 replies are made and judged again."""
     headline, again = tmp_path / "headline", tmp_path / "again"
     run(
-        "docs/headline.yaml",
+        "examples/headline.yaml",
         model="qwen2.5-coder-1.5b",
         replay=RECORDINGS / "headline.jsonl.gz",
         out=headline,

@@ -13,7 +13,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.engine.models import open_pool
-from hallulab.simulator.metrics.small_models import find_signs
+from hallulab.simulator.metrics.methods import find_signs
 from hallulab.simulator.records.experiment_file import load_experiment
 from tests.places import ROOT
 

@@ -23,10 +23,10 @@ from hallulab.chatbots.bot_process import WORKER
 from hallulab.chatbots.protocol import Chatbot
 from hallulab.chatbots.registry import make_chatbot
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.engine.execution import execute
-from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.folder import RunFolder
 from tests.chatbots.stage import ASKED, stage
+from tests.simulator.engine.cast import execute
 from tests.simulator.engine.test_execution import Listener, cast, job
 
 ROOT = Path(__file__).parents[2]
@@ -230,7 +230,7 @@ async def test_whatever_a_bot_does_ends_its_conversation_and_not_the_run(
     write("my_bot.py", FAILING)
     write("other_bot.py", "def reply(history): return f'Answer after {len(history)} messages.'")
     bots = {"a": made(f"my_bot:{attribute}"), "b": made("other_bot:reply")}
-    people = replace(cast(), make_chatbot=lambda chosen, seed, conversation: bots[chosen.name])
+    people = cast(build_chatbot=lambda chosen, seed, conversation: bots[chosen.name])
     folder = RunFolder(tmp_path / "run")
     (tmp_path / "run").mkdir()
     jobs = [replace(job(name), chatbot=Component(name=name, kind="bot")) for name in bots]
@@ -253,9 +253,8 @@ def test_a_bot_that_sleeps_for_ever_costs_one_time_limit(tmp_path: Path) -> None
     limits = {"sleeps": 0.5, "answers": 60.0}
     (tmp_path / "run").mkdir()
     folder = RunFolder(tmp_path / "run")
-    people = replace(
-        cast(),
-        make_chatbot=lambda chosen, seed, conversation: made(f"my_bot:{chosen.name}", limits[chosen.name]),
+    people = cast(
+        build_chatbot=lambda chosen, seed, conversation: made(f"my_bot:{chosen.name}", limits[chosen.name]),
         concurrency=1,
     )
     jobs = [replace(job(name), chatbot=Component(name=name, kind="bot")) for name in limits]

@@ -18,7 +18,7 @@ from hallulab.chatbots.http_bot import HttpBot
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, has_memory
 from hallulab.chatbots.registry import make_chatbot
 from hallulab.scenarios.errors import ReplayMiss, UsageError
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.recipients import list_asked
 from tests.chatbots.stage import ASKED, LATER, SCENARIO, Shelf
 

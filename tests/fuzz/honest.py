@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import httpx2
 
 from hallulab.testing.endpoint import instance
 from hallulab.testing.scripted import ScriptedTransport
+
+
+def emptied(folder: Path) -> Path:
+    """A folder for the next example: a new one for each of thousands would take most of the time."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
 
 
 class Honest(httpx2.AsyncBaseTransport):

@@ -23,13 +23,13 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.simulator.metrics.failures_counts import find_failures
+from hallulab.simulator.metrics.failures import find_failures
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import completion
-from hallulab.testing.tiny_pack import URL, emptied, flags, make_pack, words_for_vectors
+from hallulab.testing.tiny_pack import URL, flags, make_pack, words_for_vectors
 from tests.agents.models.endpoints import HASTY_POOL, QUESTION
 from tests.fuzz.anything import documents
-from tests.fuzz.honest import Honest
+from tests.fuzz.honest import Honest, emptied
 from tests.fuzz.promises import check_whole, ended, examples
 
 KEY = "sk-canary/0-Xy_9"

@@ -24,7 +24,7 @@ from hallulab.scenarios.files.yaml_text import read_value
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.simulator.bench.sweep import list_configurations, load_sweep
-from hallulab.simulator.engine.plan import compute_scenario_version
+from hallulab.simulator.records.choices import compute_scenario_version
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.testing.tiny_pack import FILES, make_pack, words_for_vectors
 from tests.fuzz.anything import changed, damaged, written_leniently

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.simulator.runs.folder import RunFolder
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import completion
-from hallulab.testing.tiny_pack import emptied, flags, make_pack, words_for_vectors
+from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors
 from tests.fuzz.anything import changed, damaged, documents, written_leniently
-from tests.fuzz.honest import Honest
+from tests.fuzz.honest import Honest, emptied
 from tests.fuzz.promises import check_whole, ended, examples, keeping
 
 ENTRIES: list[object] = [

@@ -19,6 +19,8 @@ from hallulab.agents.users import leaked_plans
 from hallulab.detectors.base import reading
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
+from hallulab.scenarios.attacks.attack import load_orders
+from hallulab.scenarios.attacks.poison import Poison
 from hallulab.scenarios.chats import cells, conventions, formats, otel, span_files, traces, turns
 from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
@@ -35,7 +37,6 @@ from hallulab.scenarios.packs.kinds import (
 )
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import (
-    blank,
     chunking,
     edits,
     items,
@@ -45,26 +46,38 @@ from hallulab.scenarios.text import (
     page_marks,
     scripts,
     spans,
-    word_values,
     wording,
     words,
 )
 from hallulab.scenarios.transcript import Judgement, Passage, Span, Turn, TurnView, Verdict
-from hallulab.simulator.metrics import annotators_counts as annotators
-from hallulab.simulator.metrics import blame_counts as blame
-from hallulab.simulator.metrics import hallucinations, messages, support, tokens
-from hallulab.simulator.statistics import gamma
+from hallulab.simulator.metrics import (
+    annotations,
+    blame,
+    hallucinations,
+    messages,
+    obedience,
+    support,
+    tokens,
+)
+from hallulab.simulator.statistics.agreement import MarkedUnit, compute_disorder
 from hallulab.simulator.viewer import conversation as page
 from tests.builders import conversation, scored
 from tests.scenarios.chats.test_tools import ASKED, FILES, REPLIED, RULE
 from tests.scenarios.packs.pdf_files import write_pages
-from tests.simulator.metrics.test_annotators import label
+from tests.simulator.metrics.test_annotations import label
 
 Case = Callable[[str], object]
 
 EVIDENCE = (
     "Title: Fees\nThe fee is Rs 500 within 30 days of the notice under section 12, if it is not waived. "
     "Call 1930 or 1800 11 4000 for help. If the bank refuses, you may write to the Reserve Bank of India."
+)
+POISON = Poison(
+    document="fees",
+    true="The fee is Rs 500 within 30 days.",
+    false="The fee is Rs 900 within 30 days.",
+    true_value="Rs 500",
+    false_value="Rs 900",
 )
 SENTENCE = "The fee is Rs 900 within 40 days, and the Reserve Bank of London helps on 1931 in June."
 
@@ -229,8 +242,8 @@ def make_mlflow(text: str) -> dict[str, Any]:
     return {"info": {"trace_id": "t"}, "data": {"spans": [span]}}
 
 
-def mark_units(text: str) -> list[list[gamma.MarkedUnit]]:
-    return [[gamma.MarkedUnit(at, at + 9, 3) for at in range(0, len(text), 20)], []]
+def mark_units(text: str) -> list[list[MarkedUnit]]:
+    return [[MarkedUnit(at, at + 9, 3) for at in range(0, len(text), 20)], []]
 
 
 def list_conflicts(text: str) -> object:
@@ -240,7 +253,7 @@ def list_conflicts(text: str) -> object:
         for who in ("person:a", "person:b")
         for turn in (0, 1)
     ]
-    return annotators.list_conflicts(labels)
+    return annotations.list_conflicts(labels)
 
 
 DRAW = random.Random(0)
@@ -269,7 +282,7 @@ TABLE: dict[Callable[..., Any], Case] = {
         thoughts.leave_out_thoughts(text, begins_in_thought=True),
     ),
     written_calls.writes_call: written_calls.writes_call,
-    blank.is_blank: blank.is_blank,
+    wording.is_blank: wording.is_blank,
     leaked_plans.find_leaked_plan: leaked_plans.find_leaked_plan,
     chunking.split_into_chunks: chunking.split_into_chunks,
     chunking.cut_into_passages: lambda text: chunking.cut_into_passages(make_document(text)),
@@ -307,9 +320,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     scripts.has_other_words: scripts.has_other_words,
     scripts.split_runs: lambda text: run_all(scripts.split_runs(text)),
     scripts.split_by_unicode: lambda text: run_all(scripts.split_by_unicode(text)),
-    word_values.list_word_values: lambda text: (
-        word_values.list_word_values(text, "de"),
-        word_values.list_word_values(text, "zh"),
+    numbers.list_word_values: lambda text: (
+        numbers.list_word_values(text, "de"),
+        numbers.list_word_values(text, "zh"),
     ),
     reading.read_turn: read_turn,
     reading.identify_reply_language: lambda text: reading.identify_reply_language(make_view(text)),
@@ -399,11 +412,15 @@ TABLE: dict[Callable[..., Any], Case] = {
     mail.read: lambda text: mail.read(f"Subject: Fees\n\n{text}".encode()),
     rtf.read: lambda text: rtf.read(f"{{\\rtf1 {text.replace('{', '')}".encode()),
     number_formats.show: lambda text: number_formats.show(12.5, text),
-    annotators.list_conflicts: list_conflicts,
-    gamma.compute_disorder: lambda text: gamma.compute_disorder(mark_units(text), mark_units(text[3:])),
+    annotations.list_conflicts: list_conflicts,
+    compute_disorder: lambda text: compute_disorder(mark_units(text), mark_units(text[3:])),
     hallucinations.count_verdicts: lambda text: hallucinations.count_verdicts(
         talk(text).conversation, {0: judged(text)}
     ),
+    obedience.judge_obedience: lambda text: [
+        obedience.judge_obedience(order, text, (text,), "") for order in load_orders()
+    ],
+    obedience.is_poison_repeated: lambda text: obedience.is_poison_repeated(text, POISON),
     messages.count_questions: messages.count_questions,
     messages.is_only_pronouns: messages.is_only_pronouns,
     messages.compute_facts_given: lambda text: messages.compute_facts_given(text, [text, SENTENCE]),

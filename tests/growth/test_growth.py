@@ -37,7 +37,8 @@ ELSEWHERE = {
         name_language are_written_alike
         capitalise choose_noun format_count join_names format_number format_with_interval cut_region
         explain_no_interval find_failed_judgements format_reason
-        compare build_row compute_corrections compare_side_by_side sum_turns require_measured find_format
+        compare build_row compute_corrections split_batches build_points
+        compare_side_by_side require_measured find_format
         list_entries count_all_verdicts collect_places
         list_in is_reply read_text
         require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
@@ -50,7 +51,8 @@ ELSEWHERE = {
         list_unread find_session flatten_request read_reply read_items read_candidates read_log
         join_sessions branch_off
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_chat_context
-        read_about build_conversation list_messages add_topic read_otel_spans read_langfuse_spans
+        read_about build_conversation build_own_conversation list_messages add_topic
+        read_otel_spans read_langfuse_spans
         build_own_line build_message_line collect_messages read_messages read_openai
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_otlp_line
         build_ragas_lines build_chat_context read_about build_conversation list_messages add_topic

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import hallulab
+from hallulab.simulator.compare.gate_command import GateWarning
 from hallulab.simulator.compare.summary import RunSummary, summarize_run
-from hallulab.simulator.gate.regression import GateWarning
 from hallulab.simulator.records.folder import RunFolder
 from tests.demo import EXPERIMENT, MODEL, RECORDING
 from tests.hallulab.test_front_door import modules_after
@@ -30,7 +30,7 @@ def test_it_is_a_run(run):
     assert len(run.turns()) == 2
 
 def test_passes(run):
-    with pytest.warns(UserWarning, match="cannot see a regression: 1 persona, 6 needed"):
+    with pytest.warns(UserWarning, match="not enough personas to detect a regression: 1 persona, 6 needed"):
         hallulab.assert_no_regression(run, against=run.path)
 
 def test_fails(run):
@@ -56,7 +56,7 @@ def test_a_project_tests_its_bot_by_replay(
             ">       hallulab.assert_no_regression(run, against=run.path, max_hpt=0.1)",
             "E       AssertionError: Blocked: hallulab-run0 against the baseline hallulab-run0.",
             "E         vanilla by lexical: HPT-1 *; at most 0.1 is allowed",
-            "E       warning: this gate cannot see a regression: 1 persona, 6 needed.*",
+            "E       warning: not enough personas to detect a regression: 1 persona, 6 needed.*",
             "hallulab_run: the recording * has no answer to this request: *Run it as then, or record again *",
         ]
     )
@@ -89,7 +89,7 @@ def test_what_a_failure_says(demo_replay: RunFolder, tmp_path: Path) -> None:
 
 
 def test_what_the_verdict_does_not_say_is_a_warning(demo_replay: RunFolder) -> None:
-    with pytest.warns(GateWarning, match="cannot see a regression: 2 personas, 9 needed"):
+    with pytest.warns(GateWarning, match="not enough personas to detect a regression: 2 personas, 9 needed"):
         found = hallulab.assert_no_regression(hallulab.load_run(demo_replay.path), against=demo_replay.path)
     assert found.verdict == "passed"
 

@@ -14,7 +14,7 @@ from tests.chatbots.stage import HOURS, stage
 from tests.places import RECORDINGS, ROOT
 from tests.test_examples import blocks
 
-DEMO = ROOT / "docs" / "demo.yaml"
+DEMO = ROOT / "examples" / "demo.yaml"
 RECORDED = {
     "model": "qwen2.5-coder-1.5b",
     "replay": RECORDINGS / "demo.jsonl.gz",

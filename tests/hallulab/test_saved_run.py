@@ -11,10 +11,11 @@ import pandas
 import pytest
 
 from hallulab import Run, UsageError
-from hallulab.results import SPANS, TURNS, VERDICTS, FrameColumn
+from hallulab.results import SPANS, TURNS, VERDICTS
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.report.frames import FrameColumn
 from hallulab.simulator.report.write import write_reports
 from tests.builders import call, conversation, scored, unscored
 from tests.places import ROOT

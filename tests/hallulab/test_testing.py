@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import hallulab
-from hallulab import OperationalError, Passage, TurnView
-from hallulab.testing.scripted import ScriptedModel, last_user
+from hallulab import OperationalError, TurnView
+from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
+from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 
-KETTLE = Passage(id="kettle#0", document="kettle", text="Water boils at 100 degrees.")
-VIEW = TurnView(question="When does water boil?", passages=(KETTLE,), reply="At 90 degrees.")
+VIEW = TurnView(question="When does water boil?", passages=(), reply="At 90 degrees.")
 
 
 def flag(request: dict[str, Any]) -> dict[str, float]:
     return {"Yes": 0.9, "No": 0.1}
 
 
-def test_a_scripted_model_answers_a_detector() -> None:
-    with ScriptedModel(flag, "judge") as model:
-        [judgement] = hallulab.judge([VIEW], "direct-judge", model=model.name, base_url=model.base_url)
-    assert judgement.outcome == "scored"
-    assert "At 90 degrees." in last_user(model.requests[-1])
-    assert {request["model"] for request in model.requests} == {"judge"}
+def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec("".join(re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)), {})
 
 
 def test_a_command_takes_its_address(hallulab: CommandLine, tmp_path: Path) -> None:

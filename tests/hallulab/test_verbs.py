@@ -13,7 +13,7 @@ from hallulab import Passage, Run, TurnView, UsageError
 from hallulab.simulator.options.commands import BenchOptions, DetectOptions, PlantOptions
 from tests.places import RECORDINGS, ROOT
 
-DEMO = ROOT / "docs" / "demo.yaml"
+DEMO = ROOT / "examples" / "demo.yaml"
 RECORDED = {"model": "qwen2.5-coder-1.5b", "replay": RECORDINGS / "demo.jsonl.gz", "quiet": True}
 FEES = Passage(id="fees#0", document="fees", text="The fee is Rs 200.")
 CHAT = {"messages": [{"role": "user", "content": "The fee?"}, {"role": "assistant", "content": "Rs 500."}]}

@@ -15,7 +15,7 @@ from hallulab import Detector, Judgement, LabelledReply, Passage, TurnView, Usag
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.arguments import check_arguments
 from hallulab.simulator.engine.participants import make_detectors
-from hallulab.simulator.engine.views import read_views
+from hallulab.simulator.engine.replies import read_views
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.testing.endpoint import serve_stub
 from hallulab.testing.scripted import ScriptedModel, scripted_pool

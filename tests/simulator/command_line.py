@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from hallulab.simulator.cli.main import main
-from hallulab.testing.forked_runs import Ended
+from tests.kit.forked_runs import Ended
 
 CodeAndError = Callable[..., tuple[int, str]]
 """Runs a command: its arguments → exit code and standard error."""

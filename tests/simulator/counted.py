@@ -11,14 +11,14 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.metrics.metric import Metric, RunFacts, Tallied, TurnFlaw
-from hallulab.simulator.metrics.rows import build_rows
+from hallulab.simulator.metrics.results import build_rows
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import Counting, RunSums, count_all_verdicts
 from hallulab.simulator.records.experiment_json import BranchedFrom
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.report import page
 from hallulab.simulator.report.build import RunCounts
+from hallulab.simulator.report.document import render_report_page
 from hallulab.simulator.report.reader import Cases
-from hallulab.simulator.show.document import RunReport
 
 Flaws = Mapping[str, Sequence[TurnFlaw]]
 """Flaws by conversation id; a conversation without an entry has none."""
@@ -177,4 +177,4 @@ def render_page(
     for conversation, found in judged(conversations, verdicts):
         counts.add(conversation, found, ())
     shown = cases(conversations, verdicts, report.chatbots, report.detectors, flaws, personas, planted)
-    return page.render_page(report, counts, shown, experiment=experiment)
+    return render_report_page(report, counts, shown, experiment=experiment)

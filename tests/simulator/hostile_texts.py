@@ -18,7 +18,7 @@ from hallulab.scenarios.datasets.annotations import AnnotationLine, Quotation
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import init_scenario
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from tests.simulator.viewer.serving import append

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journal_files import LARGEST
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.shards import LARGEST
 from tests.builders import call, conversation, scored
 
 CHATBOTS = ("vanilla", "agent")

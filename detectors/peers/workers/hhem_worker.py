@@ -16,9 +16,9 @@ HHEM_PROMPT = (
     "<pad> Determine if the hypothesis is true given the premise?\n\n"
     "Premise: {premise}\n\nHypothesis: {hypothesis}"
 )
-"""What the model was trained on: it understands no other."""
+"""Prompt on which the model was trained: it understands no other."""
 PREFIX = "t5."
-"""What the names of the weights begin with."""
+"""Prefix of the names of the weights."""
 CONSISTENT = 1
 """The class whose probability is the model's score."""
 FOUNDATION = "google/flan-t5-base"

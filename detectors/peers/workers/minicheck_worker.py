@@ -26,7 +26,7 @@ FACTCG_FORM = (
     '{chunk}\n\nChoose your answer: based on the paragraph above can we conclude that "{sentence}"?\n\n'
     "OPTIONS:\n- Yes\n- No\nI think the answer is "
 )
-"""What FactCG was trained on."""
+"""Prompt on which FactCG was trained."""
 LONGEST = {"roberta": 512}
 """Tokens of an input by kind of model, where it is not `LONGEST_ELSE`."""
 LONGEST_ELSE = 2048

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 
 class Extracted(NamedTuple):
-    """What a document says."""
+    """Content of a document."""
 
     text: str
     """Its text, with Markdown's headings, lists and tables where the kind has such."""
     title: str | None = None
     """The title that the document gives itself, which comes before its first heading; None: none."""
     notes: tuple[str, ...] = ()
-    """What was left out or is doubtful, a sentence each: `page 2 has no text`."""
+    """Omissions and doubts, a sentence each: `page 2 has no text`."""
 
 
 def note_pictures(number: int) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ class Kind(NamedTuple):
     """A kind of document."""
 
     name: str
-    """What the user reads: `Word document`."""
+    """Name for the user: `Word document`."""
     module: str
     """The module of this package whose function `read` turns bytes into what they say."""
 

@@ -6,7 +6,8 @@ import re
 
 from bs4 import BeautifulSoup, Comment, Tag
 
-from hallulab.scenarios.packs.kinds import Extracted, encodings, html_markdown, html_marks
+from hallulab.scenarios.packs.kinds import Extracted, html_markdown, html_marks
+from hallulab.scenarios.packs.kinds.text import decode
 
 _NOT_SAID = (
     *("head", "script", "style", "template", "noscript", "img", "iframe", "object", "button", "annotation"),
@@ -41,7 +42,7 @@ def read(content: bytes | str) -> Extracted:
     if isinstance(content, bytes):
         found = _DECLARED.search(content, 0, _HEAD)
         declared = found and (found[1] or found[2]).decode("ascii")
-        content, encoding = encodings.decode(content, declared)
+        content, encoding = decode(content, declared)
         if declared is None and encoding != "utf-8" and not encoding.startswith("utf-16"):
             notes = (f"declares no encoding, and was read as {encoding}",)
     if _XML.match(content):

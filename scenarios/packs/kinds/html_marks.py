@@ -14,7 +14,7 @@ _INLINE = frozenset(("a", "b", "strong", "em", "i", "span", "font", "small", "u"
 _FOOTNOTE = re.compile(r"[\[(]?(\d{1,3}|[a-z]|[*†‡§]{1,3})[\])]?")
 _POWER = re.compile(r"[-+−–]?[\w.,/+−-]*\d[\w.,/+−-]*|[-+−]?[nkmxyij]")
 _UNIT = re.compile(r"(?:^|[^^\W\d_]|[\d\s/·])(?:[a-zA-Zµ]{1,2}|10)$")
-"""What is raised to a power: a unit or a variable of one or two letters, or 10."""
+"""Base of a power: a unit or a variable of one or two letters, or 10."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ROMAN = dict(
     zip(

@@ -6,7 +6,8 @@ from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 
-from hallulab.scenarios.packs.kinds import Extracted, encodings, html
+from hallulab.scenarios.packs.kinds import Extracted, html
+from hallulab.scenarios.packs.kinds.text import decode
 
 _LINES = ("From", "To", "Cc", "Date")
 _SIGNATURE = "-- "
@@ -46,7 +47,7 @@ def _get_text(body: EmailMessage) -> str:
     content = body.get_payload(decode=True)
     if not isinstance(content, bytes):
         raise ValueError("a part of it is damaged")
-    return encodings.decode(content, body.get_content_charset())[0]
+    return decode(content, body.get_content_charset())[0]
 
 
 def _name(attachment: EmailMessage) -> str:

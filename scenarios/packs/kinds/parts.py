@@ -1,4 +1,4 @@
-"""Parts of documents that are archives of XML, without entities and within the bounds of `archives`."""
+"""Parts of documents that are archives of XML, without entities and within bounds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
-
-from hallulab.scenarios.packs.kinds import archives
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -25,7 +23,7 @@ def open_archive(content: bytes) -> zipfile.ZipFile:
     """
     if content.startswith(_OLD_OFFICE):
         raise ValueError("it has a password, or is of an old format: save it again without, in the new one")
-    archives.check_unpacked_size(content)
+    check_unpacked_size(content)
     return zipfile.ZipFile(io.BytesIO(content))
 
 
@@ -60,3 +58,15 @@ def resolve(part: str, target: str) -> str:
     """Return the part that a part names by a target, which may be relative and quoted as in an address."""
     path = unquote(target.partition("#")[0])
     return posixpath.normpath(posixpath.join(posixpath.dirname(part), path)).lstrip("/")
+
+
+LARGEST_UNPACKED = 200_000_000
+"""Bytes of an archive's parts at most, unpacked."""
+
+
+def check_unpacked_size(content: bytes) -> None:
+    """Raise ValueError if the parts of an archive have too many bytes unpacked."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    if unpacked > LARGEST_UNPACKED:
+        raise ValueError(f"it has {unpacked:,} bytes unpacked, more than {LARGEST_UNPACKED:,}")

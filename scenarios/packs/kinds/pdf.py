@@ -21,7 +21,7 @@ _NO_TITLE = re.compile(
 """Titles that programs write of themselves."""
 _PRIVATE_USE = range(0xE000, 0xF900)
 _HYPHENS = (0x02, 0xFFFE)
-"""What PDFium makes of the hyphen at the end of a line."""
+"""PDFium's sign for the hyphen at the end of a line."""
 _DEGREES = 180 / math.pi
 _ASLANT = 5
 """Degrees from the level at which text stands aslant."""
@@ -70,7 +70,7 @@ def _find_title(title: str, text: str) -> str | None:
 
 
 class _Page:
-    """What a page shows.
+    """Content of a page.
 
     Attributes:
         number: counted from 1.

@@ -45,7 +45,7 @@ class Phrase(NamedTuple):
 
 
 Row = list[Phrase]
-"""What stands at one height, from left to right."""
+"""Phrases at one height, from left to right."""
 
 _Part = TypeVar("_Part", Glyph, Phrase)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from hallulab.scenarios.packs.kinds import Extracted, encodings, html, note_pictures
+from hallulab.scenarios.packs.kinds import Extracted, html, note_pictures
+from hallulab.scenarios.packs.kinds.text import decode
 
 _SETTINGS: dict[str, Any] = {
     # Nothing is read but the document itself: no files, no addresses, no settings from the folder.
@@ -28,7 +29,7 @@ def read(content: bytes) -> Extracted:
     from docutils import nodes
     from docutils.core import publish_doctree, publish_from_doctree
 
-    text, encoding = encodings.decode(content)
+    text, encoding = decode(content)
     document = publish_doctree(text, settings_overrides=_SETTINGS)
     notes = [] if encoding == "utf-8" else [f"is not UTF-8, and was read as {encoding}"]
     for message in (*document.parse_messages, *document.transform_messages):

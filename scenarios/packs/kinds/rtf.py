@@ -37,7 +37,7 @@ _LONGEST_TITLE = 1000
 
 @dataclass
 class _GroupState:
-    """What holds until the end of a group."""
+    """State until the end of a group."""
 
     destination: str = "text"
     """`text`, `mark` (of a list), `title`, or `none`."""
@@ -55,7 +55,7 @@ class _BegunParagraph:
 
     texts: list[str] = field(default_factory=list)
     mark: str = ""
-    """What stands before an item of a list."""
+    """Mark before an item of a list."""
     level: int | None = None
     """Level of a heading, from 1."""
     in_table: bool = False

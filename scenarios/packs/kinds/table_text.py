@@ -1,13 +1,14 @@
-"""Tables as text: columns parted by commas, semicolons, tabs or bars."""
+"""Tables: read as text with columns parted by commas, semicolons, tabs or bars, and written as Markdown."""
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from itertools import islice
 
-from hallulab.scenarios.packs.kinds import Extracted, encodings
-from hallulab.scenarios.packs.kinds.tables import write_table
+from hallulab.scenarios.packs.kinds import Extracted
+from hallulab.scenarios.packs.kinds.text import decode
 
 _SEPARATORS = ",;\t|"
 _ROWS_TRIED = 100
@@ -15,7 +16,7 @@ _ROWS_TRIED = 100
 
 def read(content: bytes) -> Extracted:
     """Return the rows as a Markdown table; its head is the first row."""
-    text, encoding = encodings.decode(content)
+    text, encoding = decode(content)
     notes = () if encoding == "utf-8" else (f"is not UTF-8, and was read as {encoding}",)
     first, _, rest = text.partition("\n")
     if first.lower().startswith("sep=") and len(first.rstrip("\r")) == 5:  # Excel's own mark
@@ -38,3 +39,34 @@ def _find_separator(text: str) -> str:
         return widths.count(widths[0]) / len(widths), widths[0]
 
     return max(_SEPARATORS, key=score)
+
+
+LARGEST_TABLE = 10_000_000
+"""Cells of a table at most, empty ones included."""
+
+
+def write_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as a table, whose head is the first; empty rows and empty columns at the end are left out.
+
+    >>> print(write_table([["Tool", "Fee"], ["", ""], ["Drill", "€4"], ["Saw"]]))
+    | Tool | Fee |
+    | --- | --- |
+    | Drill | €4 |
+    | Saw | |
+
+    Raises:
+        ValueError: it would have too many cells.
+    """
+    cells = [[" ".join(cell.split()).replace("|", r"\|") for cell in row] for row in rows]
+    cells = [row for row in cells if any(row)]
+    if not cells:
+        return ""
+    width = max(index for row in cells for index, cell in enumerate(row, start=1) if cell)
+    if len(cells) * width > LARGEST_TABLE:
+        raise ValueError(f"a table has more than {LARGEST_TABLE:,} cells, with the empty ones")
+    head, *body = (_write_row([*row, *[""] * width][:width]) for row in cells)
+    return "\n".join([head, _write_row(["---"] * width), *body])
+
+
+def _write_row(cells: Sequence[str]) -> str:
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)

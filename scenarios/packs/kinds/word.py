@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from hallulab.scenarios.packs.kinds import Extracted, archives
+from hallulab.scenarios.packs.kinds import Extracted, parts
 from hallulab.scenarios.packs.kinds.word_runs import Runs
 from hallulab.scenarios.packs.kinds.word_styles import ParagraphNumbers, Styles
 
@@ -29,7 +29,7 @@ _LEFT_OUT = {
     "inserted documents": ("altChunk", "subDoc"),
     "deletions of tracked changes": ("delText",),
 }
-"""What is named in the notes → the elements that are counted for it."""
+"""Name in the notes → the elements that are counted for it."""
 _MOST_COLUMNS = 1000
 
 
@@ -44,7 +44,7 @@ def read(content: bytes) -> Extracted:
     """
     if content.startswith(_OLD_WORD):
         raise ValueError("it has a password, or is of Word before 2007: save it as .docx without a password")
-    archives.check_unpacked_size(content)
+    parts.check_unpacked_size(content)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return _WordDocument(_WordParts(archive)).extract()
 

@@ -22,7 +22,7 @@ def is_on(element: Element | None) -> bool:
 
 
 class Style(NamedTuple):
-    """What a paragraph's style says."""
+    """Properties of a paragraph's style."""
 
     level: int
     """Of a heading, 1 to 9; 0: it is none."""
@@ -143,7 +143,7 @@ class ParagraphNumbers:
             for at, one in levels.items():
                 linked = one.find("pStyle")
                 if linked is not None and linked.get("val") == style.id:
-                    return _read_int_text(at)
+                    return int(at) if at in ("0", "1", "2", "3", "4", "5", "6", "7", "8") else 0
             given = style.number.find("ilvl") if style.number is not None else None
         return min(max(_read_int(given), 0), _LEVELS - 1)
 
@@ -172,10 +172,6 @@ class ParagraphNumbers:
             restart = levels[str(below)].find("lvlRestart") if str(below) in levels else None
             if restart is None or level < _read_int(restart):
                 counts[below] = None
-
-
-def _read_int_text(text: str) -> int:
-    return int(text) if text in ("0", "1", "2", "3", "4", "5", "6", "7", "8") else 0
 
 
 def _write_label(

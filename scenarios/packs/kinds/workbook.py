@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hallulab.scenarios.packs.kinds import Extracted, note_pictures
 from hallulab.scenarios.packs.kinds.number_formats import show
 from hallulab.scenarios.packs.kinds.parts import open_archive
-from hallulab.scenarios.packs.kinds.tables import LARGEST_TABLE, write_table
+from hallulab.scenarios.packs.kinds.table_text import LARGEST_TABLE, write_table
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet

@@ -25,7 +25,7 @@ from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.transport import make_network
-from hallulab.testing.busy_endpoint import BusyEndpoint, busy_endpoint
+from tests.kit.busy_endpoint import BusyEndpoint, busy_endpoint
 from tests.virtual_time import run_at_once
 
 Result = TypeVar("Result")

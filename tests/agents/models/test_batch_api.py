@@ -15,7 +15,7 @@ from hallulab.agents.models.batch_api import ApiRunner
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.wave_files import Asked, Wave, WaveResult, WaveStore
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.testing.batch_api import BatchApi, serve_batch_api
+from tests.kit.batch_api import BatchApi, serve_batch_api
 
 KEY = "sk-very-secret"
 

@@ -11,8 +11,8 @@ from tenacity import wait_fixed
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
-from hallulab.testing.faulty_endpoint import CLOSED_S, FAULTS, FaultyEndpoint, faulty_endpoint
 from tests.agents.models.endpoints import QUESTION
+from tests.kit.faulty_endpoint import CLOSED_S, FAULTS, FaultyEndpoint, faulty_endpoint
 
 TOLD = {
     "refused": "cannot be reached",

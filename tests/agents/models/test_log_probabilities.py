@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.agents.models.answer_flaws import find_answer_flaw
 from hallulab.agents.models.log_probabilities import Likely, read_first_token, share_out
+from hallulab.agents.models.receiving import find_answer_flaw
 from hallulab.testing.scripted import completion
 from tests.recordings_read import read_answers
 

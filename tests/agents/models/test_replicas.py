@@ -17,7 +17,7 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
-from hallulab.agents.models.replicas import Limits, Replicas, staying
+from hallulab.agents.models.replicas import Limits, Replicas, sticky_session
 from hallulab.testing.scripted import ScriptedTransport, completion
 from tests.virtual_time import at_once
 
@@ -57,7 +57,7 @@ def made(**statuses: list[int]) -> tuple[Replicas, Hosts, Clock]:
 
 async def ask(replicas: Replicas, hosts: Hosts, url: str = "http://a/v1/chat/completions") -> int:
     request = httpx2.Request("POST", url, content=b"{}")
-    with replicas.asking(request) as asking:
+    with replicas.request_to(request) as asking:
         response = await hosts.handle_async_request(request if asking is None else asking.request)
         if asking is not None:
             asking.status = response.status_code
@@ -69,7 +69,7 @@ async def test_a_conversation_stays_and_new_ones_go_where_the_fewest_are() -> No
     replicas, hosts, _ = made()
 
     async def conversation() -> None:
-        with staying():
+        with sticky_session():
             for _ in range(3):
                 await ask(replicas, hosts)
 
@@ -98,7 +98,7 @@ async def test_a_cancelled_request_is_no_failure() -> None:
     replicas, _, _ = made()
     with (
         pytest.raises(asyncio.CancelledError),
-        replicas.asking(httpx2.Request("POST", "http://a/v1/x", content=b"")),
+        replicas.request_to(httpx2.Request("POST", "http://a/v1/x", content=b"")),
     ):
         raise asyncio.CancelledError
     assert [(one.failed, one.answered, one.under_way) for one in replicas.replicas] == [(0, 0, 0)] * 3
@@ -108,17 +108,17 @@ async def test_a_cancelled_request_is_no_failure() -> None:
 async def test_one_that_fails_rests_twice_as_long_each_time_and_comes_back(failure: int) -> None:
     replicas, hosts, clock = made(a=[failure, failure])
     first = replicas.replicas[0]
-    with staying():
+    with sticky_session():
         assert await ask(replicas, hosts) == failure
-        assert first.rests_until == 101.0
+        assert first.cooldown_until == 101.0
         assert await ask(replicas, hosts) == 200
         assert hosts.asked[-1].startswith("http://b")
     clock.now = 101.0
-    with staying():
+    with sticky_session():
         assert await ask(replicas, hosts) == failure
-    assert (first.rests_until, first.failed, first.answered) == (103.0, 2, 0)
+    assert (first.cooldown_until, first.failed, first.answered) == (103.0, 2, 0)
     clock.now = 103.0
-    with staying():
+    with sticky_session():
         assert await ask(replicas, hosts) == 200
     assert (first.answered, first.failures) == (1, 0)
 
@@ -132,11 +132,11 @@ def test_what_was_under_way_when_it_failed_makes_no_longer_rest() -> None:
         clock.now = began
         with ExitStack() as under_way:
             for _ in range(number):
-                asking = under_way.enter_context(replicas.asking(request))
+                asking = under_way.enter_context(replicas.request_to(request))
                 assert asking is not None
                 asking.status = 500
             clock.now = failed
-    assert (one.failed, one.failures, one.rests_until) == (5, 2, 104.0)
+    assert (one.failed, one.failures, one.cooldown_until) == (5, 2, 104.0)
 
 
 async def test_no_answer_is_a_failure_and_the_wish_of_the_server_counts() -> None:
@@ -145,7 +145,7 @@ async def test_no_answer_is_a_failure_and_the_wish_of_the_server_counts() -> Non
     with pytest.raises(httpx2.ConnectError):
         await ask(replicas, hosts)
     await ask(replicas, hosts)
-    assert [one.rests_until for one in replicas.replicas] == [101.0, 107.0, 0.0]
+    assert [one.cooldown_until for one in replicas.replicas] == [101.0, 107.0, 0.0]
     assert [one.under_way for one in replicas.replicas] == [0, 0, 0]
 
 
@@ -162,7 +162,7 @@ def test_nobody_starves_and_nothing_is_left_under_way(steps: list[tuple[int, boo
         replicas, hosts, _ = made(b=[500 if fails else 200 for _, fails in steps])
 
         async def conversation(requests: int) -> None:
-            with staying():
+            with sticky_session():
                 for _ in range(requests):
                     await ask(replicas, hosts)
 

@@ -10,8 +10,8 @@ from hallulab.agents.users.personas import find_manner, request_in_language, spe
 from hallulab.agents.users.user import SimulatedUser
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.simulator.engine.plan import choose_language, compute_scenario_version
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.choices import choose_language, compute_scenario_version
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.testing.scripted import last_user, scripted_pool
 
 PERSONA = Persona(

@@ -13,7 +13,6 @@ from hallulab.detectors.logic_graph.segmentation import (
     keep_whole_documents,
     split_claims,
     split_documents,
-    split_segments,
 )
 from hallulab.scenarios.transcript import Passage
 
@@ -79,12 +78,12 @@ def test_documents_are_cut_at_both_limits(
     ],
 )
 def test_sentences_are_packed_up_to_the_limit(text: str, limit: int, expected: list[str]) -> None:
-    assert [region.of(text) for region in split_segments(text, limit)] == expected
+    assert [chunk.text for chunk in split_documents([passage(text)], limit, limit)] == expected
 
 
 @given(st.text(alphabet="ab .!\n\t", max_size=80), st.integers(min_value=2, max_value=9))
-def test_segments_lose_nothing_but_white_space_and_keep_the_limit(text: str, limit: int) -> None:
-    pieces = [region.of(text) for region in split_segments(text, limit)]
+def test_chunks_lose_nothing_but_white_space_and_keep_the_limit(text: str, limit: int) -> None:
+    pieces = [chunk.text for chunk in split_documents([passage(text)], limit, limit)]
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert all(count_tokens(piece) <= limit or len(piece.split()) == 1 for piece in pieces)
 

@@ -21,7 +21,7 @@ from hallulab.scenarios.files.data_files import (
 )
 from hallulab.scenarios.packs.pack import Identifier
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.config import NAME
+from hallulab.simulator.records.experiment import NAME
 
 
 class Part(Frozen):

@@ -1,16 +1,27 @@
-"""JSON that is refused although the library reads it, and how a text that ends too early is told apart."""
+"""JSON: refused from files, repaired from endpoints, and written as lines."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hallulab.scenarios.files.json_text import find_unwritable, is_unfinished, parse_json
+from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.files.json_text import (
+    MAX_DEPTH,
+    LineWriter,
+    find_unwritable,
+    is_unfinished,
+    parse_json,
+    read_json,
+    read_lines,
+)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -92,3 +103,208 @@ def test_every_beginning_of_an_object_is_unfinished_and_the_whole_is_not(
     assert is_unfinished(text[: cut % len(text) or 1])
     assert not is_unfinished(text)
     assert parse_json(text) == value
+
+
+UNSAFE_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters()), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": [1, 2.5, "x", true, null]}', {"a": [1, 2.5, "x", True, None]}),
+        ('["a\\ud800b", {"\\udfff": 1}]', ["a\ufffdb", {"\ufffd": 1}]),
+        ('"\\ud83d\\ude00"', "😀"),
+        ("[NaN, Infinity, -Infinity, 1e999]", [None, None, None, None]),
+        (f"[{'9' * 309}, -{'9' * 5_000}, {'1' + '0' * 300}]", [None, None, 10**300]),
+        (b'"\xed\xa0\x80"', "\ufffd"),
+    ],
+)
+def test_what_is_read(text: str | bytes, value: Any) -> None:
+    assert read_json(text) == value
+
+
+def test_every_text_and_key_is_cleaned() -> None:
+    assert read_json('{"a": ["b", {"c": "d"}]}', str.upper) == {"A": ["B", {"C": "D"}]}
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 5_000, 200_000])
+def test_deep_nesting_is_no_value(depth: int) -> None:
+    for text in ("[" * depth, "[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
+        with pytest.raises(ValueError, match=r".") as caught:
+            read_json(text)
+        assert not isinstance(caught.value, RecursionError)
+
+
+def test_as_deep_as_it_may_be() -> None:
+    text = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert json.dumps(read_json(text)) == text
+
+
+@given(UNSAFE_VALUES)
+def test_what_was_read_can_be_written_and_read_again(value: Any) -> None:
+    read = read_json(json.dumps(value))
+    written = json.dumps(read, ensure_ascii=False, allow_nan=False).encode()
+    assert json.loads(written) == read
+
+
+def test_lines_come_with_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a":1}\n\n  \n[2]\n')
+    assert list(read_lines(path)) == [(1, {"a": 1}), (4, [2])]
+
+
+def test_no_file_has_no_lines(tmp_path: Path) -> None:
+    assert list(read_lines(tmp_path / "none.jsonl")) == []
+
+
+def test_a_last_line_without_its_newline_is_read_and_left_as_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'1\n{"a": 2}')
+    assert list(read_lines(path)) == [(1, 1), (2, {"a": 2})]
+    assert (path.read_bytes(), caplog.messages) == (b'1\n{"a": 2}', [])
+
+
+def test_an_unfinished_last_line_is_passed_over_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'1\n{"a": "\xe2\x82')
+    assert list(read_lines(path)) == [(1, 1)]
+    assert caplog.messages == [
+        f"{path}: the last line is unfinished, as a killed command leaves it; it does not count, and whoever "
+        "writes to the file removes it."
+    ]
+    assert path.read_bytes() == b'1\n{"a": "\xe2\x82'
+
+
+@pytest.mark.parametrize("mistake", [b'{"a": 1,}', b'{"a": 1}{"b": 2}', b"notes", b"\xff\xfe"])
+def test_a_last_line_that_is_finished_and_no_json_is_an_error(tmp_path: Path, mistake: bytes) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"1\n" + mistake)
+    with pytest.raises(UsageError, match=r"a\.jsonl, line 2: (not valid JSON|the text is not UTF-8\.)"):
+        list(read_lines(path))
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n2\r\n')
+    assert list(read_lines(path)) == [(1, {"a": 1}), (2, 2)]
+
+
+def test_a_pipe_in_the_place_of_a_journal_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jsonl")
+    with pytest.raises(UsageError, match=r"a\.jsonl: this is no file\. Put the file there, or delete it\."):
+        list(read_lines(tmp_path / "a.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (b"{oops}\n", r"not valid JSON .* Correct or delete the line\."),
+        (b'{"a": "\xff"}\n', r"the text is not UTF-8\. Save the file as UTF-8\."),
+    ],
+)
+def test_a_broken_whole_line_is_named(tmp_path: Path, bad: bytes, told: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"1\n" + bad + b"3\n")
+    with pytest.raises(UsageError, match=r"a\.jsonl, line 2: " + told):
+        list(read_lines(path))
+
+
+def test_opening_removes_an_unfinished_line_and_appends_after_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'1\n2\n{"torn": ')
+    list(read_lines(path))
+    with LineWriter(path) as writer:
+        assert path.read_bytes() == b"1\n2\n"
+        writer.append("3")
+    assert path.read_bytes() == b"1\n2\n3\n"
+    read, removed = caplog.messages
+    assert removed == read
+
+
+def test_opening_gives_a_whole_last_line_its_newline(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'1\n{"a": 2}')
+    with LineWriter(path) as writer:
+        writer.append("3")
+    assert (path.read_bytes(), caplog.messages) == (b'1\n{"a": 2}\n3\n', [])
+
+
+@pytest.mark.parametrize("length", [65534, 65535, 65536, 65537, 200_000])
+@pytest.mark.parametrize(("before", "end"), [(b"1\n", b""), (b"", b""), (b"1\n", b'"')])
+def test_a_last_line_may_be_longer_than_a_block(
+    tmp_path: Path, length: int, before: bytes, end: bytes
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(before + b'"' + b"x" * length + end)
+    LineWriter(path).close()
+    assert path.read_bytes() == before + (b'"' + b"x" * length + end + b"\n" if end else b"")
+
+
+def test_folders_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "a.jsonl"
+    with LineWriter(path) as writer:
+        writer.append("1")
+    assert list(read_lines(path)) == [(1, 1)]
+
+
+def test_a_place_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OperationalError, match=r"cannot write .*a\.jsonl: File exists\."):
+        LineWriter(tmp_path / "file" / "a.jsonl")
+
+
+@pytest.mark.parametrize("fits", [0, 3])
+def test_a_full_disk_leaves_whole_lines_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fits: int
+) -> None:
+    path = tmp_path / "a.jsonl"
+    write = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        if fits == 0:
+            raise OSError(28, "No space left on device")
+        return write(descriptor, data[:fits])
+
+    with LineWriter(path) as writer:
+        writer.append('"first"')
+        monkeypatch.setattr(os, "write", full)
+        with pytest.raises(OperationalError, match=r"No space left on device\. What was written before"):
+            writer.append('"second"')
+        monkeypatch.undo()
+        writer.append('"third"')
+    assert path.read_text() == '"first"\n"third"\n'
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_the_full_device_is_one_clear_error() -> None:
+    with LineWriter(Path("/dev/full")) as writer, pytest.raises(OperationalError, match="No space left"):
+        writer.append("1")
+
+
+@settings(deadline=None)  # it waits for the disk
+@given(st.lists(st.one_of(st.text(), st.lists(st.text()))), st.integers(0, 40))
+def test_what_a_kill_leaves_is_a_prefix(
+    tmp_path_factory: pytest.TempPathFactory, values: list[object], torn: int
+) -> None:
+    path = tmp_path_factory.mktemp("journal") / "a.jsonl"
+    with LineWriter(path) as writer:
+        for value in values:
+            writer.append(json.dumps(value, ensure_ascii=True))
+    data = path.read_bytes()
+    path.write_bytes(data[: max(0, len(data) - torn)])
+    kept = [value for _, value in read_lines(path)]
+    assert kept == values[: len(kept)]
+    LineWriter(path).close()
+    assert [value for _, value in read_lines(path)] == kept

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.packs.kinds import archives, word
+from hallulab.scenarios.packs.kinds import parts, word
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.testing.tiny_pack import make_pack
 
@@ -81,7 +81,7 @@ def test_a_word_document_that_unpacks_to_far_more_is_refused(
     documents: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     word_file(documents / "bomb.docx", WORD.replace("Ten", "Ten " * 1000))
-    monkeypatch.setattr(archives, "LARGEST_UNPACKED", 4000)
+    monkeypatch.setattr(parts, "LARGEST_UNPACKED", 4000)
     with pytest.raises(ValueError, match=r"bytes unpacked, more than 4,000"):
         word.read((documents / "bomb.docx").read_bytes())
 

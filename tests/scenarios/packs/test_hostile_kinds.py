@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.conversion import Conversion
-from hallulab.scenarios.packs.kinds import KINDS, archives
+from hallulab.scenarios.packs.kinds import KINDS, parts
 from tests.scenarios.packs.all_kinds import NAMES, add_part, build_document, replace_in
 from tests.scenarios.packs.reading_time import measure_reading
 
@@ -58,7 +58,7 @@ def test_entities_of_entities_are_not_unfolded(name: str) -> None:
 
 @pytest.mark.parametrize("name", PARTS)
 def test_an_archive_that_unpacks_to_far_more_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "LARGEST_UNPACKED", 1000)
+    monkeypatch.setattr(parts, "LARGEST_UNPACKED", 1000)
     assert "bytes unpacked, more than 1,000" in read(name, build_document(name))
 
 

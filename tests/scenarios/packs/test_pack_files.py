@@ -229,7 +229,7 @@ def test_a_missing_personas_file_is_refused(pack: Path) -> None:
         (
             "title: Tiny",
             "title: [Tiny",
-            "line 4: not valid YAML (expected ',' or ']', but got ':'). Correct it.",
+            "line 4: not valid YAML (did not find expected ',' or ']'). Correct it.",
         ),
         (
             "title: Tiny",
@@ -302,7 +302,7 @@ def test_a_wrong_persona_is_refused(pack: Path, old: str, new: str, complaint: s
         ),
         (
             b"---\ntitle: K: L\n---\nText.",
-            ", line 2: not valid YAML (mapping values are not allowed here). Correct it.",
+            ", line 2: not valid YAML (mapping values are not allowed in this context). Correct it.",
         ),
     ],
 )

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.scenarios.text.chunking import Chunking, split_into_chunks
+from hallulab.scenarios.text.numbers import list_word_values
 from hallulab.scenarios.text.scripts import split_by_unicode
 from hallulab.scenarios.text.spans import split_sentences, split_words
-from hallulab.scenarios.text.word_values import list_word_values
 from hallulab.scenarios.text.words import TOKEN
 
 

@@ -1,4 +1,4 @@
-"""Precision and recall averaged over conversations, and the tests between detectors."""
+"""Conversations: mean precision and recall, tests between detectors, rates of chatbots."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.labelled import ChatbotTurn, LabelledReply
 from hallulab.scenarios.transcript import Judgement, Message, Span
 from hallulab.simulator.bench.chats import (
+    ChatbotMean,
+    ChatbotRows,
     ChatReport,
     build_chat_report,
+    build_chatbot_rows,
     compute_harmonic_mean,
     score_conversations,
 )
 from hallulab.simulator.bench.evaluate import Evaluation
-from tests.builders import places
-from tests.simulator.bench.material import evaluation, judged, known, reply
+from tests.builders import labelled, places
+from tests.simulator.bench.material import FAILED, evaluation, judged, known, reply
 
 Ends = tuple[int, int]
 
@@ -208,3 +211,70 @@ def test_only_conversations_in_which_all_have_a_value_are_ranked() -> None:
 def test_two_detectors_are_not_ranked() -> None:
     found = report(*(deciding(name, REPLIES, [True] * 6) for name in "ab"))
     assert found.friedman == ()
+
+
+TEXT = "One two three four five."
+
+
+def shared_reply(spans: int, *turns: tuple[str, str, int]) -> LabelledReply:
+    return labelled(
+        TEXT,
+        spans > 0,
+        id=f"{turns}",
+        spans=places(*((place, place + 1) for place in range(spans))),
+        turns=tuple(ChatbotTurn(chatbot=bot, conversation=chat, turn=turn) for bot, chat, turn in turns),
+        group="persona",
+    )
+
+
+def said(spans: int) -> Judgement:
+    """A judgement with so many spans; the first has no place."""
+    return judged(*[None, *((place, place + 1) for place in range(1, spans))][:spans], text=TEXT)
+
+
+BOT_REPLIES = (
+    shared_reply(2, ("a", "a1", 0), ("b", "b1", 0)),
+    shared_reply(0, ("a", "a1", 1)),
+    shared_reply(1, ("b", "b1", 1)),
+    shared_reply(1, ("b", "b1", 2)),
+)
+
+
+def chatbot_rows(*judgements: Judgement, replies: Sequence[LabelledReply] = BOT_REPLIES) -> ChatbotRows:
+    return known(build_chatbot_rows([evaluation(replies, *judgements)]))
+
+
+def test_a_shared_reply_counts_for_each_chatbot_and_an_unlocated_span_counts() -> None:
+    a, b, mean = chatbot_rows(said(1), said(0), said(3), said(0))
+    assert (a.chatbot, a.turns, a.labels_hpt_1, a.hpt_1, a.error) == ("a", 2, 1.0, 0.5, -0.5)
+    assert (b.chatbot, b.turns, b.labels_hpt_1, b.hpt_1) == ("b", 3, 1.333333, 1.333333)
+    assert b.error == 0.0
+    assert isinstance(mean, ChatbotMean)
+    assert (mean.chatbot, mean.chatbots, mean.turns, mean.error) == (None, 2, 5, -0.25)
+    assert (mean.labels_hpt_1, mean.hpt_1) == pytest.approx((7 / 6, 11 / 12), abs=1e-6)
+
+
+def test_turns_that_the_detector_did_not_localise_are_in_no_number_but_coverage() -> None:
+    nowhere = judged(score=1.0, flagged=True, spans=None)
+    a, b, _ = chatbot_rows(nowhere, FAILED, said(1), said(3))
+    assert (a.coverage, a.hpt_1, a.error, a.labels_hpt_1) == (0.0, None, None, 1.0)
+    assert (b.coverage, b.hpt_1) == (0.666667, 2.0)
+
+
+def test_conversations_of_which_some_turns_alone_are_annotated_are_counted() -> None:
+    replies = [
+        shared_reply(2, ("a", "a1", 1)),
+        shared_reply(0, ("a", "a1", 4)),
+        shared_reply(1, ("a", "a2", 3)),
+    ]
+    a, _ = chatbot_rows(said(1), said(0), said(2), replies=replies)
+    assert (a.turns, a.coverage, a.labels_hpt_1, a.hpt_1, a.error) == (3, 1.0, 1.0, 1.0, 0.0)
+
+
+def test_a_chatbot_without_hallucination_has_no_error() -> None:
+    found = chatbot_rows(said(1), replies=[shared_reply(0, ("a", "a1", 0))])
+    assert [(row.hpt_1, row.error) for row in found] == [(1.0, None), (1.0, None)]
+
+
+def test_data_that_names_no_turns_has_no_such_rows() -> None:
+    assert build_chatbot_rows([evaluation([shared_reply(1)], said(1))]) is None

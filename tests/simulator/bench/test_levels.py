@@ -20,8 +20,9 @@ from hallulab.simulator.bench.levels import (
     mark_covered,
     score_items,
 )
-from hallulab.simulator.bench.results import DetectorDifference, measure
+from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import LevelRow, compute_span_numbers, count_spans
+from hallulab.simulator.bench.significance import DetectorDifference
 from tests.simulator.bench.material import (
     DATA,
     FAILED,

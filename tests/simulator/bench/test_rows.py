@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+import pytest
+
 from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Call, Judgement, TurnView
-from hallulab.simulator.bench.evaluate import evaluate
+from hallulab.simulator.bench.evaluate import compute_costs, evaluate
 from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.results import measure
-from hallulab.simulator.bench.rows import build_level_row, compute_costs
-from hallulab.simulator.statistics.detection import compute_replicates
+from hallulab.simulator.bench.rows import Decided, build_level_row, decide_by_protocols, draw_dev_half
+from hallulab.simulator.statistics.detection import Sample, compute_replicates
 from tests.builders import call, labelled
 from tests.simulator.bench.material import DATA, evaluation
 
@@ -214,3 +217,35 @@ def test_tokens_that_the_server_did_not_tell_are_not_counted_as_none() -> None:
     ):
         costs = compute_costs(evaluation([reply(0, True)], scored(0.9).model_copy(update={"calls": calls})))
         assert (costs.tokens, costs.tokens_per_reply) == sums
+
+
+def test_half_of_the_groups_is_development_data() -> None:
+    assert [int(draw_dev_half(groups).sum()) for groups in (0, 1, 2, 5, 10)] == [0, 0, 1, 2, 5]
+
+
+def test_each_half_is_decided_by_the_others_threshold() -> None:
+    dev = draw_dev_half(2)
+    first, second = int(np.flatnonzero(dev)[0]), int(np.flatnonzero(~dev)[0])
+    sample = Sample(
+        labels=np.array([True, False, True, False]),
+        scores=np.array([0.9, 0.6, 0.5, 0.2]),
+        flags=np.array([True, True, False, False]),
+        clusters=np.array([first, first, second, second]),
+    )
+    found = decide_by_protocols(sample, 2, 0.55)
+    assert (found.default.threshold, found.default.f1) == (0.55, 0.5)
+    # 0.9, best on the first group, finds nothing in the second; 0.5 flags all of the first.
+    assert found.tuned.threshold == (0.9, 0.5)
+    assert (found.tuned.precision, found.tuned.recall) == (0.5, 0.5)
+    assert (found.oracle.threshold, found.oracle.f1) == (0.5, pytest.approx(0.8))
+
+
+def test_a_half_without_positives_tunes_nothing() -> None:
+    dev = draw_dev_half(2)
+    sample = Sample(
+        labels=np.array([True, False]),
+        scores=np.array([0.9, 0.6]),
+        flags=np.array([True, False]),
+        clusters=np.array([int(np.flatnonzero(dev)[0]), int(np.flatnonzero(~dev)[0])]),
+    )
+    assert decide_by_protocols(sample, 2, None).tuned == Decided()

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.document import build_sweep_section
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.sweep import (
     Sweep,
@@ -20,7 +21,8 @@ from hallulab.simulator.bench.sweep import (
     list_configurations,
     load_sweep,
 )
-from hallulab.simulator.bench.terminal import print_sweep
+from hallulab.simulator.show.document import Document
+from hallulab.simulator.show.terminal import print_document
 from tests.builders import call, labelled
 from tests.simulator.bench.material import evaluation, judged
 
@@ -45,7 +47,7 @@ def rows_of(*runs: Sequence[Evaluation]) -> Sequence[SweepRow]:
 def printed(report: SweepReport) -> list[str]:
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        print_sweep(report, console)
+        print_document(Document("", "", sections=[build_sweep_section(report, [])]), console)
     return capture.get().splitlines()
 
 

@@ -15,10 +15,9 @@ from rich.console import Console
 from hallulab.agents.models.watching import CallProgress
 from hallulab.simulator.chat.draft_lines import drawing_draft, render_draft
 from hallulab.simulator.chat.drafts import DraftFollower, ReplyDraft
-from hallulab.simulator.chat.live import ReplyFailed
-from hallulab.simulator.chat.stages import open_live_models
+from hallulab.simulator.chat.live import ReplyFailed, begin_chat, open_live_models, open_live_run
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import instance
@@ -62,9 +61,9 @@ async def hear(
         experiment = load_experiment(None, {**given, "model": model.name, "base_url": model.base_url})
         async with (
             open_live_models(experiment, RunSettings(quiet=True)) as models,
-            models.open_stage(str(pack)) as stage,
+            open_live_run(models, str(pack)) as run,
         ):
-            with stage.begin(kind, [], pack.parent / "run", "a test") as chat:
+            with begin_chat(run, kind, [], pack.parent / "run", "a test") as chat:
                 turn = await chat.say(message, told.append)
     return turn.reply, told
 
@@ -187,9 +186,9 @@ async def test_a_reply_that_is_stopped_in_mid_stream_is_not_kept_and_the_convers
         experiment = load_experiment(None, {**given, "model": model.name, "base_url": model.base_url})
         async with (
             open_live_models(experiment, RunSettings(quiet=True)) as models,
-            models.open_stage(str(pack)) as stage,
+            open_live_run(models, str(pack)) as run,
         ):
-            with stage.begin("endpoint", [], tmp_path / "run", "a test") as chat:
+            with begin_chat(run, "endpoint", [], tmp_path / "run", "a test") as chat:
                 begun = asyncio.Event()
                 saying = asyncio.create_task(
                     chat.say("Endless?", lambda draft: begun.set() if draft.text else None)
@@ -214,10 +213,10 @@ async def test_a_message_that_is_not_recorded_is_told_and_the_conversation_goes_
         for settings in (RunSettings(record=recording), RunSettings(replay=recording)):
             async with (
                 open_live_models(experiment, settings) as models,
-                models.open_stage(str(pack)) as stage,
+                open_live_run(models, str(pack)) as run,
             ):
                 folder = tmp_path / ("again" if settings.replay else "first")
-                with stage.begin("vanilla", [], folder, "a test") as chat:
+                with begin_chat(run, "vanilla", [], folder, "a test") as chat:
                     if settings.replay:
                         with pytest.raises(ReplyFailed, match="has no answer to this request"):
                             await chat.say("And the pot?", lambda draft: None)

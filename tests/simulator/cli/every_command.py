@@ -21,15 +21,15 @@ from unittest.mock import patch
 
 import yaml
 
-from hallulab.testing import forked_runs
 from hallulab.testing.endpoint import MODEL, serve_stub
-from hallulab.testing.faulty_endpoint import faulty_endpoint
-from hallulab.testing.forked_runs import Ended
-from hallulab.testing.kill_points import lines_of
-from hallulab.testing.recorded_run import record_run, work_in
 from hallulab.testing.scripted import completion
 from hallulab.testing.tiny_pack import HashedWords
 from tests.disk_faults import DiskFault
+from tests.kit import forked_runs
+from tests.kit.faulty_endpoint import faulty_endpoint
+from tests.kit.forked_runs import Ended
+from tests.kit.kill_points import lines_of
+from tests.kit.recorded_run import record_run, work_in
 from tests.simulator.cli.pack_writer import Writer, twelve_documents, without_weights
 
 COMMANDS: Mapping[str, str] = {

@@ -10,10 +10,9 @@ import pytest
 import yaml
 
 from hallulab.simulator.metrics.corrected import CorrectedSection
-from hallulab.simulator.records.config import Experiment
-from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_json import ComponentVersions, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.makers import ComponentVersions
 from hallulab.simulator.report.write import report_of
 from tests.builders import conversation
 from tests.simulator.cli.two_bots import write_two_bots
@@ -73,7 +72,7 @@ def test_a_sheet_is_drawn_filled_in_and_added_and_numbers_are_corrected(
     said = " ".join(ended.out.split())
     assert f"Labelled: 15 turns by people (guideline {sheet['guideline']})." in said
     assert "hallulab drew turns to be annotated" in said
-    assert "labels of all 32 turns of this run would give an HPT-1 between" in said
+    assert "95% interval of HPT-1 for this run's 32 turns" in said
     report = json.loads(run.report.read_text())
     a, b, together = report["corrected"]
     assert (a["source"], b["source"], report["drawn_turns"]) == ("annotations", "annotations", 15)

@@ -15,11 +15,11 @@ from unittest.mock import patch
 
 import pytest
 
-from hallulab.testing import forked_runs
-from hallulab.testing.batch_api import BatchApi, serve_batch_api
-from hallulab.testing.kill_points import Lines, journal_lines
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.agents.serving.fake_vllm import FakeVllm
+from tests.kit import forked_runs
+from tests.kit.batch_api import BatchApi, serve_batch_api
+from tests.kit.kill_points import Lines, journal_lines
 from tests.simulator.command_line import CommandLine
 
 SIZES = [2, 2, 1, 4, 4, 4, 4, 3, 4, 5, 6, 3, 2, 4, 3, 1]

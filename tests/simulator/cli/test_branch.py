@@ -10,8 +10,8 @@ import pytest
 
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.testing.kill_points import journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING
+from tests.kit.kill_points import journal_lines
 from tests.places import RECORDINGS, ROOT
 from tests.simulator.command_line import CommandLine
 
@@ -84,7 +84,7 @@ def test_the_recorded_branches_give_the_numbers_of_the_docs(
     """All five chatbots after Vanilla's history, answered by the real model."""
     monkeypatch.chdir(tmp_path)
     replay = ("--replay", RECORDINGS / "branch.jsonl.gz", "--quiet")
-    headline = ROOT / "docs" / "headline.yaml"
+    headline = ROOT / "examples" / "headline.yaml"
     config = ("-c", headline, "--personas", "upi-failed-transfer", "--model", MODEL)
     assert hallulab("run", *config, "--detectors", "halludetect", "--out", "runs/free", *replay).code == 0
     ended = hallulab("branch", "runs/free", "--out", "runs/fixed", *replay)

@@ -52,7 +52,7 @@ def test_a_run_is_corrected_by_the_calibration_of_the_detector_that_judged_it(
     replay = ("--replay", RECORDINGS / "headline.jsonl.gz", "--quiet")
     personas = ("--personas", "agartala-which-commission,upi-failed-transfer")
     run = hallulab(
-        "run", "-c", ROOT / "docs" / "headline.yaml", *personas, *model, *replay, "--out", folder.path
+        "run", "-c", ROOT / "examples" / "headline.yaml", *personas, *model, *replay, "--out", folder.path
     )
     assert (run.code, run.err) == (0, "")
     ended = hallulab(

@@ -17,7 +17,7 @@ from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder

@@ -68,9 +68,8 @@ def test_files_hold_what_was_found(
     assert lines_of(ended.out)[-1].startswith("written: ")
     compared = RunsCompared.model_validate_json(made["json"].read_text(encoding="utf-8"))
     assert [turn.kind for turn in compared.runs[0].turns.turns] == ["gone"] * 2 + ["worse"]
-    assert (
-        made["markdown"].read_text(encoding="utf-8").startswith("### hallulab: B (after) beside A (demo)\n")
-    )
+    comment = made["markdown"].read_text(encoding="utf-8")
+    assert comment.startswith("### hallulab compare: B (after) beside A (demo)\n")
     page = made["html"].read_text(encoding="utf-8")
     assert "&lt;b&gt;Ask&lt;/b&gt;" in page
     assert "<b>Ask" not in page
@@ -111,7 +110,7 @@ def test_runs_that_cannot_be_compared_say_why_with_code_3(
     assert ended.code == 3
     assert ended.err == (
         "error: B (other) cannot be compared with A (demo): no detector in the same version (halludetect and "
-        "metarag changed; `hallulab detect` judges a run anew).\n"
+        "metarag changed; `hallulab detect` judges a run again).\n"
     )
     assert "Changed between the runs: version of detector halludetect and metarag." in lines_of(ended.out)
     assert json.loads((tmp_path / "made.json").read_text())["runs"][0]["not_comparable"]

@@ -24,9 +24,9 @@ from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.testing import forked_runs
-from hallulab.testing.kill_points import InLine, Lines, journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING
+from tests.kit import forked_runs
+from tests.kit.kill_points import InLine, Lines, journal_lines
 
 TURNS = 20
 """What the whole run has."""

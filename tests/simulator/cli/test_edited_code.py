@@ -1,4 +1,4 @@
-"""A run that goes on after an edit of our code: what the code decides is made anew, and nothing else."""
+"""A run that goes on after an edit of our code: what the code decides is computed again, and nothing else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPERIMENT = (
     "chatbots: [vanilla, fact-checker]\ndetectors: [lexical, metarag]\n"
 )
 USER_CHANGED = "warning: the simulated user or how conversations go has changed:"
-OF_BEFORE = "of before counts no more, and what is asked for is made anew."
+FROM_BEFORE = "from before no longer counts, and what is asked for is run again."
 
 
 def go_on(house: Path, run: Path) -> str:
@@ -71,20 +71,20 @@ CASES = pytest.mark.parametrize(
             {"chatbots/fact_checker.py": ("MOST = 10", "MOST = 5 + 5")},
             {"fact-checker": 1},
             {"lexical": 2, "metarag": 2},
-            f"warning: chatbot fact-checker has changed: 1 conversation with fact-checker {OF_BEFORE}\n",
+            f"warning: chatbot fact-checker has changed: 1 conversation with fact-checker {FROM_BEFORE}\n",
         ),
         (
             {"agents/users/user.py": ("MAX_TOKENS = 96", "MAX_TOKENS = 90 + 6")},
             {"vanilla": 1, "fact-checker": 1},
             {"lexical": 4, "metarag": 4},
-            f"{USER_CHANGED} 1 conversation with fact-checker {OF_BEFORE}\n"
-            f"{USER_CHANGED} 1 conversation with vanilla {OF_BEFORE}\n",
+            f"{USER_CHANGED} 1 conversation with fact-checker {FROM_BEFORE}\n"
+            f"{USER_CHANGED} 1 conversation with vanilla {FROM_BEFORE}\n",
         ),
         (
             {"detectors/lexical/detector.py": ("class Lexical", "EDITED = True\n\n\nclass Lexical")},
             {},
             {"lexical": 4},
-            "warning: detector lexical has changed: its verdicts are made anew.\n",
+            "warning: detector lexical has changed: its verdicts are computed again.\n",
         ),
     ],
     ids=["comments", "chatbot", "user", "detector"],

@@ -20,7 +20,7 @@ from hallulab.testing.endpoint import MODEL, serve_stub
 from hallulab.testing.scripted import completion
 from hallulab.testing.tiny_pack import HashedWords, words_for_vectors
 from tests.places import ROOT
-from tests.simulator.cli.test_init_scenario import Writer
+from tests.simulator.cli.pack_writer import Writer
 from tests.simulator.command_line import CommandLine
 
 BLOCK = re.compile(r"## Five commands\n.*?```bash\n(.*?)```", re.DOTALL)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.testing.forked_runs import Ended
 from tests.disk_faults import DiskFault
 from tests.fuzz.promises import check_whole
+from tests.kit.forked_runs import Ended
 from tests.simulator.cli.every_command import COMMANDS, State, Workshop, state_of
 from tests.simulator.cli.two_bots import write_two_bots
 from tests.simulator.command_line import CommandLine

@@ -13,7 +13,7 @@ import pytest
 from hallulab.simulator.records.folder import RunFolder
 from tests.simulator.command_line import CodeAndError, CommandLine
 
-BLIND = "this gate cannot see a regression: 2 personas, 9 needed."
+BLIND = "not enough personas to detect a regression: 2 personas, 9 needed."
 
 
 @pytest.fixture
@@ -57,7 +57,9 @@ def test_the_demo_passes_against_its_own_baseline_and_says_that_it_sees_nothing(
     flags = [part for name, path in files.items() for part in (f"--{name}", path)]
     ended = hallulab("gate", demo_replay.path, "--against", baseline, *flags)
     assert ended.code == 0
-    assert ended.out.startswith("Passed: demo against the baseline demo, but a regression could not be seen.")
+    assert ended.out.startswith(
+        "Passed: demo against the baseline demo, but a regression could not be detected."
+    )
     assert BLIND in ended.out
     assert BLIND in files["markdown"].read_text()
     assert ElementTree.parse(files["junit"]).getroot()[0].get("skipped") == "11"
@@ -102,8 +104,8 @@ def test_severe_findings_in_other_replies_block_and_are_quoted(
     comment = tmp_path / "gate.md"
     ended = hallulab("gate", copy.path, "--against", baseline, "--markdown", comment)
     assert ended.code == 1
-    assert "#### New severe hallucinations: 20 turns" in comment.read_text()
-    assert "`` Rs 500 <b>`x`</b> ``" in comment.read_text()
+    assert "**New severe hallucinations (20)**" in comment.read_text()
+    assert "flagged: Rs 500 &#60;b&#62;&#96;x&#96;&#60;/b&#62;" in comment.read_text()
     assert hallulab("gate", copy.path, "--against", baseline, "--severity-guard", "off").code == 0
 
 

@@ -24,11 +24,11 @@ import pytest
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import derive_first_try
-from hallulab.testing import forked_runs
-from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
-from hallulab.testing.kill_points import AfterReport, InLine, InReport, Lines, Place, is_torn, journal_lines
-from hallulab.testing.recorded_run import make_workspace, record_run
 from tests.fuzz.promises import check_whole
+from tests.kit import forked_runs
+from tests.kit.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from tests.kit.kill_points import AfterReport, InLine, InReport, Lines, Place, is_torn, journal_lines
+from tests.kit.recorded_run import make_workspace, record_run
 from tests.simulator.command_line import Ended
 
 JOURNALS = ("conversations.jsonl", "verdicts.jsonl", "audit.jsonl")
@@ -96,9 +96,6 @@ def limit_files(size: int) -> None:
         pytest.param(InLine(0, 1.0, "conversations.jsonl"), marks=pytest.mark.slow),
         pytest.param(InLine(3, 0.9, "conversations.jsonl"), marks=pytest.mark.slow),
         InLine(5, 1.0, "conversations.jsonl"),
-        pytest.param(InLine(0, 0.1, "audit.jsonl"), marks=pytest.mark.slow),
-        pytest.param(InLine(1, 1.0, "audit.jsonl"), marks=pytest.mark.slow),
-        InLine(1, 0.5, "audit.jsonl"),
         InLine(0, 0.5, "verdicts.jsonl"),
         pytest.param(InLine(11, 1.0, "verdicts.jsonl"), marks=pytest.mark.slow),
         InLine(7, 0.5, "verdicts.jsonl"),
@@ -175,20 +172,17 @@ def test_a_read_only_folder_is_one_sentence(
     assert list(out.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["conversations.jsonl", "verdicts.jsonl", "audit.jsonl"])
+@pytest.mark.parametrize("name", ["conversations.jsonl", "verdicts.jsonl"])
 def test_a_read_only_journal_is_one_sentence_and_stays(
     runs: Runs, tmp_path: Path, read_only: Callable[[Path], None], name: str
 ) -> None:
     out = tmp_path / "run"
     shutil.copytree(runs.folder / "whole", out)
-    held = (out / name).read_text().splitlines(keepends=True)
-    # Of the audit log a line must be missing: it is only opened for a line.
-    shorter = "".join(held[: -1 if name == "audit.jsonl" else None])
-    (out / name).write_text(shorter)
+    held = (out / name).read_text()
     read_only(out / name)
     ended = runs(out, without_privileges)
     assert (ended.code, ended.err) == (1, f"error: cannot write {out / name}: Permission denied.\n")
-    assert (out / name).read_text() == shorter
+    assert (out / name).read_text() == held
 
 
 def clock_set_back() -> None:

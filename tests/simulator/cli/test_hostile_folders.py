@@ -18,14 +18,13 @@ from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.text.spans import split_sentences, split_words
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
-from hallulab.simulator.engine.execution import execute, freeze_long_lived_objects
-from hallulab.simulator.engine.participants import Participants
-from hallulab.simulator.engine.progress import ProgressBars
+from hallulab.simulator.engine.execution import ProgressBars, freeze_long_lived_objects
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation, scored
 from tests.simulator.command_line import Ended
+from tests.simulator.engine.cast import Cast, execute
 
 Hallulab = Callable[..., Ended]
 
@@ -245,7 +244,7 @@ def judge(lexical: LexicalDetector, tmp_path: Path) -> Callable[[str], None]:
     def work(reply: str) -> None:
         run = run_of(tmp_path / f"run-{next(numbers)}", [with_evidence(reply)], [])
         with ProgressBars(1, 1, quiet=True) as bars:
-            asyncio.run(execute(Participants(nobody, nobody, [lexical], None, 1, 1), (), run, bars))
+            asyncio.run(execute(Cast([lexical], nobody, nobody), (), run, bars))
         assert write_reports(run).rows[0].turns == 1
 
     return work

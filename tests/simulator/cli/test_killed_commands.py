@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.testing.kill_points import is_torn
 from tests.disk_faults import DiskFault
+from tests.kit.kill_points import is_torn
 from tests.simulator.cli.every_command import State, Workshop, state_of
 
 KILLED = {

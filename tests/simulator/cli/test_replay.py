@@ -16,9 +16,9 @@ import pytest
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.write import write_reports
-from hallulab.testing import forked_runs
-from hallulab.testing.kill_points import InLine, journal_lines
 from tests.demo import EXPERIMENT, MODEL, RECORDING, replay
+from tests.kit import forked_runs
+from tests.kit.kill_points import InLine, journal_lines
 from tests.simulator.bench.test_rows_recompute import assert_recomputes
 from tests.simulator.command_line import CommandLine
 

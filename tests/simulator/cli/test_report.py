@@ -13,8 +13,9 @@ from rich.console import Console
 
 from hallulab import Run
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.report.terminal import print_report
+from hallulab.simulator.report.document import build_summary
 from hallulab.simulator.report.write import write_reports
+from hallulab.simulator.show.terminal import print_document
 from tests.builders import conversation, scored, unscored
 from tests.simulator.cli.two_bots import write_two_bots
 from tests.simulator.command_line import CommandLine
@@ -48,7 +49,7 @@ def test_annotations_of_the_run_folder_correct_the_numbers_everywhere(
     ended = hallulab("report", run.path)
     assert (ended.code, ended.err) == (0, "")
     assert "annotations" in ended.out
-    assert "By d, corrected: cannot tell which chatbot hallucinates least" in ended.out
+    assert "By d, corrected: no clear winner" in ended.out
     report = json.loads(run.report.read_text())
     assert [
         (row["chatbot"], row["source"], row["annotated"], row["hpt_1"], row["corrected_hpt_1"])
@@ -127,9 +128,9 @@ def test_a_narrow_terminal_shows_detectors_with_and_without_a_scored_turn(run: R
     with run.verdicts.open("a") as journal:
         journal.write(unscored("a0", 0, detector="e").model_dump_json() + "\n")
     console = Console(width=80, record=True, file=StringIO())
-    print_report(write_reports(run), console)
+    print_document(build_summary(write_reports(run)), console)
     shown = console.export_text()
-    assert "e: not corrected: no turn was scored." in shown
+    assert "Not corrected (e): no turn was scored." in shown
 
 
 ASHA, BEN = "person:asha", "person:ben"
@@ -244,6 +245,4 @@ def test_the_command_writes_the_corrected_numbers_everywhere(hallulab: CommandLi
     assert (ended.code, run.page.read_bytes()) == (2, before)
     assert hallulab("report", run.path).code == 0
     without = json.loads(run.report.read_text())["corrected"]
-    assert {row["not_corrected"] for row in without} == {
-        "no turn is annotated, and this detector's mistakes are not known"
-    }
+    assert {row["not_corrected"] for row in without} == {"no annotations, and no known error rates"}

@@ -15,8 +15,8 @@ import pytest
 from hallulab.simulator.engine.command import load_saved_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
-from hallulab.testing.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
+from tests.kit.faulty_endpoint import FaultyEndpoint, faulty_endpoint
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.command_line import CommandLine, Ended
 
@@ -88,7 +88,7 @@ def test_one_of_four_that_dies_in_mid_run_costs_nothing_and_is_used_again(
     hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It wakes while the run goes on, however fast that is.
-    monkeypatch.setattr("hallulab.agents.models.replicas.FIRST_REST_S", 0.05)
+    monkeypatch.setattr("hallulab.agents.models.replicas.FIRST_COOLDOWN_S", 0.05)
     with ExitStack() as stack:
         endpoints = [stack.enter_context(faulty_endpoint(0.0, ["500"])) for _ in range(4)]
         for endpoint in endpoints:

@@ -8,9 +8,8 @@ import pytest
 
 from hallulab.results import Run
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.shards import list_shards
-from hallulab.simulator.report import parts
-from hallulab.simulator.report.parts import count_part
+from hallulab.simulator.records.journal_files import list_shards
+from hallulab.simulator.report.shards import count_part
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine
@@ -21,7 +20,9 @@ def runs(
     tmp_path: Path, hallulab: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[RunFolder, RunFolder]:
     """The same run in one journal, and in shards, from which lines were lost before the run went on."""
-    monkeypatch.setattr(parts, "_count_each", lambda shards: map(count_part, shards))
+    monkeypatch.setattr(
+        "hallulab.simulator.report.shards._count_each", lambda shards: [*map(count_part, shards)]
+    )
     one, shards = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "shards")
     pack = make_pack(tmp_path / "pack")
     ann = (pack / "personas.yaml").read_text()

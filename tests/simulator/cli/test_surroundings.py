@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.cli.main import DELETED, main
-from hallulab.testing import forked_runs
-from hallulab.testing.forked_runs import Ended
 from hallulab.testing.tiny_pack import words_for_vectors
 from tests.fuzz.promises import check_whole
+from tests.kit import forked_runs
+from tests.kit.forked_runs import Ended
 from tests.simulator.cli.every_command import COMMANDS, State, Workshop, enter, state_of
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.cli.test_hardships import without_privileges

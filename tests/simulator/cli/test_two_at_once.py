@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.testing.forked_runs import Ended
 from tests.fuzz.promises import check_whole
+from tests.kit.forked_runs import Ended
 from tests.simulator.cli.every_command import State, Workshop, state_of
 from tests.simulator.viewer.test_crowd import Client, viewing
 

@@ -5,10 +5,10 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.compare.differences import DifferenceLine, compare_tallies, count_summary
 from hallulab.simulator.compare.runs import compare_runs
-from hallulab.simulator.compare.unpaired import compare_unpaired
-from hallulab.simulator.metrics.comparison import compare
+from hallulab.simulator.metrics.comparisons import compare
 from hallulab.simulator.metrics.run_sums import sum_tallies
 from hallulab.simulator.statistics.intervals import Ratio
+from hallulab.simulator.statistics.unpaired import compare_unpaired
 from tests.simulator.compare.made import Found, found
 
 SIX = [f"p{number}" for number in range(6)]
@@ -44,7 +44,7 @@ def test_turns_that_a_detector_failed_on_do_not_enter() -> None:
 def test_a_difference_that_is_the_same_with_every_pair_has_the_reason_in_place_of_an_interval() -> None:
     made = line({(one, 0): [0] for one in SIX}, {(one, 0): [1] for one in SIX})
     assert (made.difference, made.ci95, made.p_value) == (1.0, None, 0.03125)
-    assert made.no_interval == "all personas have the same difference, so nothing tells how far it may be off"
+    assert made.no_interval == "every persona has the same difference"
 
 
 def test_six_pairs_have_an_interval_and_the_exact_p() -> None:
@@ -84,16 +84,16 @@ def test_holm_covers_the_lines_of_all_chatbots_metrics_and_runs() -> None:
     lines = {(one.chatbot, one.metric): one for one in compared.runs[0].differences}
     assert (lines["a", "hpt_1"].p_value, lines["a", "hpt_1"].p_holm) == (0.03125, 0.25)
     assert (lines["b", "hpt_1"].p_value, lines["b", "hpt_1"].p_holm) == (1.0, 1.0)
-    assert not lines["a", "hpt_1"].told_apart
+    assert not lines["a", "hpt_1"].is_significant
 
 
 def test_ten_personas_that_all_get_worse_are_told_apart() -> None:
     ten = [f"p{number}" for number in range(10)]
     made = line({(one, 0): [0] for one in ten}, {(one, 0): [1] for one in ten})
     assert made.p_holm == pytest.approx(2 * 2 / 2**10, abs=1e-6)
-    assert (made.told_apart, made.worse) == (True, True)
+    assert (made.is_significant, made.worse) == (True, True)
     back = line({(one, 0): [1] for one in ten}, {(one, 0): [0] for one in ten})
-    assert (back.told_apart, back.worse) == (True, False)
+    assert (back.is_significant, back.worse) == (True, False)
     assert line({(one, 0): [0] for one in ten}, {(one, 0): [1] for one in ten}, "tokacc_1").worse
 
 
@@ -109,9 +109,7 @@ def test_other_personas_are_compared_unpaired_if_only_so_there_are_enough() -> N
     others = [f"q{number}" for number in range(6)]
     made = line({(one, 0): [0] for one in SIX}, {(one, 0): [1] for one in [*others, "p0"]})
     assert (made.paired, made.personas, made.difference, made.ci95) == (False, 6, 1.0, None)
-    assert made.no_interval == (
-        "all personas of a run have the same number, so nothing tells how far the difference may be off"
-    )
+    assert made.no_interval == ("every persona of a run has the same number")
     assert made.p_value == pytest.approx(1 / 1716, abs=1e-6)
     few = line({("p0", 0): [0], ("p1", 0): [0]}, {("p0", 0): [1], ("q1", 0): [0]})
     assert (few.paired, few.personas, few.difference) == (True, 1, 1.0)

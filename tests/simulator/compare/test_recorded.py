@@ -47,7 +47,7 @@ def test_recorded_runs_of_the_demo_differ_in_three_turns(demo_runs: Runs) -> Non
         ("better", "refrigerator-stops-cooling", 0, "halludetect", 3, 1, False),
     ]
     hpt = [line for line in run.differences if line.metric == "hpt_1"]
-    assert [(line.detector, line.personas, line.before, line.after, line.told_apart) for line in hpt] == [
+    assert [(line.detector, line.personas, line.before, line.after, line.is_significant) for line in hpt] == [
         ("halludetect", 2, 1.0, 0.5, False),
         ("metarag", 2, 1.25, 1.0, False),
     ]
@@ -83,7 +83,7 @@ def compared(before: RunFolder, after: RunFolder) -> RunCompared:
 def test_a_bot_that_hallucinates_less_is_told_apart(runs: Runs) -> None:
     before, after = runs
     better, worse = compared(before, after), compared(after, before)
-    [found] = [line for line in better.differences if line.told_apart]
+    [found] = [line for line in better.differences if line.is_significant]
     assert (found.detector, found.metric, found.personas, found.difference) == (
         "halludetect",
         "hpt_1",

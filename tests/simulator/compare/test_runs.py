@@ -38,7 +38,7 @@ def test_each_reason_is_told() -> None:
     assert {name: explain_not_comparable(RUN, one) for name, one in reasons.items()} == {
         "scenario": ["other scenarios (s and t)"],
         "chatbot": ["no common chatbot (bot in one, bat in the other)"],
-        "version": ["no detector in the same version (d changed; `hallulab detect` judges a run anew)"],
+        "version": ["no detector in the same version (d changed; `hallulab detect` judges a run again)"],
         "detector": ["no common detector (d in one, e in the other)"],
         "none": ["no common detector (d in one, none in the other)"],
         "persona": ["no common persona"],

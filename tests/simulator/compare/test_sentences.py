@@ -36,22 +36,23 @@ def test_what_is_found_comes_first_with_its_numbers() -> None:
     assert better[0].startswith("By d, bot hallucinates less in B: 1.00 → 0.00 a turn, -1.00, p")
 
 
-def test_what_is_not_found_says_how_large_a_difference_could_still_be_there() -> None:
+def test_no_difference_says_how_large_one_is_still_possible() -> None:
     first, *_ = described(found({"bot": MIXED}), found({"bot": {**MIXED, ("p0", 0): [1]}}))
     assert first == (
-        "Not told apart in hallucinations: bot by d. A difference of up to 0.30 a turn could still be there."
+        "No difference found in hallucinations: bot by d. "
+        "A difference of up to 0.30 a turn is still possible."
     )
 
 
 def test_too_few_personas_say_how_many_are_needed() -> None:
     first, *_ = described(found({"bot": {("asha", 0): [1]}}), found({"bot": {("asha", 0): [0]}}))
     assert first == (
-        "Not told apart in hallucinations: bot by d. 1 persona is too few: any difference could still be "
-        "there, and a test of 2 lines needs 7 at least."
+        "No difference found in hallucinations: bot by d. "
+        "1 persona is too few to detect any difference; 2 comparisons need at least 7."
     )
 
 
-def test_equal_runs_are_told_to_be_equal() -> None:
+def test_equal_runs_are_reported_as_equal() -> None:
     said = described(found({"bot": MIXED}, **KNOWN), found({"bot": MIXED}, "b", **KNOWN))
     assert said == [
         "Every reply that both runs have is the same, and so is every verdict (10).",
@@ -73,20 +74,20 @@ def test_turns_that_are_not_judged_any_more_are_told() -> None:
     assert "1 hallucinated turn of the reference is not judged in B, or not there." in said
 
 
-def test_new_turns_that_the_reference_lacks_are_told_apart() -> None:
+def test_new_turns_that_the_reference_lacks_are_named() -> None:
     short: Found = {(one, 0): [1] for one in TEN}
     long: Found = {**short, ("p0", 0): [1, 1, 1]}
     assert described(found({"bot": short}), found({"bot": long}))[1] == (
         "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 10 verdicts on turns judged in both runs. "
-        "2 more are new, on turns that the reference lacks or did not judge."
+        "2 more are new, on turns without a verdict in the reference."
     )
 
 
-def test_new_turns_that_the_reference_did_not_judge_are_told_apart() -> None:
+def test_new_turns_that_the_reference_did_not_judge_are_named() -> None:
     said = described(found({"bot": {**ONES, ("p0", 0): [None]}}), found({"bot": ONES}))
     assert said[1] == (
         "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 9 verdicts on turns judged in both runs. "
-        "1 more is new, on a turn that the reference lacks or did not judge."
+        "1 more is new, on a turn without a verdict in the reference."
     )
 
 
@@ -143,14 +144,13 @@ def test_all_chatbots_are_named_together() -> None:
     bots = dict.fromkeys(("a", "b", "c"), MIXED)
     other = {name: {**MIXED, ("p1", 0): [0]} for name in bots}
     first, *_ = described(found(bots), found(other))
-    assert first.startswith("Not told apart in hallucinations: all 3 chatbots by d.")
+    assert first.startswith("No difference found in hallucinations: all 3 chatbots by d.")
 
 
 def test_a_difference_that_is_the_same_with_every_persona_is_not_bounded() -> None:
     first, *_ = described(found({"bot": ZEROS}), found({"bot": ZEROS}, "b", "one three"))
     assert first == (
-        "Not told apart in hallucinations: bot by d. Nothing bounds the difference: whichever of the "
-        "personas are drawn, it is the same."
+        "No difference found in hallucinations: bot by d. No interval: it is identical for every persona."
     )
 
 

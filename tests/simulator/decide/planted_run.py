@@ -10,9 +10,9 @@ from typing import Any
 
 import hallulab
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.testing.planted_rates import describe_bots, make_crowd, make_planted_script
 from hallulab.testing.scripted import Script, ScriptedModel
 from hallulab.testing.tiny_pack import words_for_vectors
+from tests.kit.planted_rates import describe_bots, make_crowd, make_planted_script
 
 
 def experiment_between(rates: Mapping[str, float], pack: Path, **fields: Any) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from hallulab.testing import forked_runs
-from hallulab.testing.kill_points import (
+from hallulab.testing.scripted import ScriptedModel
+from tests.kit import forked_runs
+from tests.kit.kill_points import (
     AfterReport,
     InLine,
     InReport,
@@ -21,8 +22,7 @@ from hallulab.testing.kill_points import (
     count_differences,
     journal_lines,
 )
-from hallulab.testing.planted_rates import make_crowd, make_planted_script
-from hallulab.testing.scripted import ScriptedModel
+from tests.kit.planted_rates import make_crowd, make_planted_script
 from tests.simulator.decide.planted_run import experiment_between, read_decision
 
 RATES = {"careful": 0.0, "same": 0.0, "careless": 2.0}

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.records.config import Experiment
-from hallulab.simulator.records.deciding import Budget, UntilDecided
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_fields import Budget, UntilDecided
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.testing.tiny_pack import flags, make_pack
 from tests.simulator.command_line import CodeAndError

@@ -9,16 +9,15 @@ import httpx2
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.decide.decision import MARGIN
 from hallulab.simulator.decide.run import draw_order
-from hallulab.simulator.decide.sequence import CEILING
-from hallulab.simulator.records import deciding
+from hallulab.simulator.records import experiment_fields
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
-from hallulab.testing.kill_points import count_differences, journal_lines
-from hallulab.testing.planted_rates import make_planted_script
+from hallulab.simulator.statistics.sequence import CEILING, MARGIN
 from hallulab.testing.scripted import completion
 from tests.agents.models.endpoints import refusal
+from tests.kit.kill_points import count_differences, journal_lines
+from tests.kit.planted_rates import make_planted_script
 from tests.simulator.decide.planted_run import count_talks, read_decision, run_planted
 
 CLEAR = {"careful": 0.0, "careless": 2.0}
@@ -177,4 +176,4 @@ def test_personas_are_drawn_in_an_order_by_the_seed_and_new_ones_come_behind() -
 
 
 def test_margins_are_those_of_the_decision() -> None:
-    assert (deciding.DEFAULT_MARGIN, deciding.CEILING) == (MARGIN, CEILING)
+    assert (experiment_fields.DEFAULT_MARGIN, experiment_fields.CEILING) == (MARGIN, CEILING)

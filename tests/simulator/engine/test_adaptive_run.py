@@ -10,10 +10,11 @@ import pytest
 
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.testing.busy_endpoint import busy_endpoint
-from hallulab.testing.tiny_pack import make_pack, words_for_vectors, words_for_vectors_from_now_on
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
+from tests.kit.busy_endpoint import busy_endpoint
+from tests.kit.worker_words import use_word_vectors
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -31,7 +32,7 @@ def test_a_run_loses_no_conversation_and_says_what_the_limit_came_to(
             "concurrency": "auto",
         }
         folder = RunFolder(tmp_path / "run")
-        settings = RunSettings(workers=workers, prepare_worker=words_for_vectors_from_now_on)
+        settings = RunSettings(workers=workers, prepare_worker=use_word_vectors)
         experiment = Experiment.model_validate(values)
         asyncio.run(run_experiment(experiment, folder, settings, simulate=True, judge=False))
         assert endpoint.refused > 0 or workers > 1  # on a busy machine, two ask one after the other

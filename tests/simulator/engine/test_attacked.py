@@ -11,7 +11,7 @@ from hallulab.chatbots.evidence import lacks_evidence, leave_evidence
 from hallulab.chatbots.protocol import ChatbotError, Reply, has_memory
 from hallulab.scenarios.attacks.retrieval import AttackedRetriever, RetrievalAttack
 from hallulab.scenarios.transcript import Message, Passage, Retriever, Step
-from hallulab.simulator.engine.attacked import SearchNotingChatbot
+from hallulab.simulator.engine.participants import SearchNotingChatbot
 
 FEES = Passage(id="fees#0", document="fees", text="The fee is 200 rupees.")
 SAID = [Message(role="user", text="The fee?")]

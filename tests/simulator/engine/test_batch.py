@@ -12,12 +12,13 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.engine.batch import make_waves, require_batchable
+from hallulab.simulator.engine.batch import make_waves
 from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.participants import require_batchable
 from hallulab.simulator.options.groups import BatchService
-from hallulab.simulator.records.config import Experiment
-from hallulab.testing.batch_api import serve_batch_api
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
+from tests.kit.batch_api import serve_batch_api
 from tests.simulator.command_line import CommandLine
 
 HERE = "http://127.0.0.1:8000/v1"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hallulab.chatbots.protocol import Reply
 from hallulab.scenarios.transcript import Conversation, Message
 from hallulab.simulator.engine.conversation import GivenMessage, converse
-from hallulab.simulator.engine.execution import execute
-from hallulab.simulator.engine.fixed_prefix import PrefixSource, branch_jobs
-from hallulab.simulator.engine.plan import Job
+from hallulab.simulator.engine.plan import Job, PrefixSource, branch_jobs
 from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.experiment_json import ComponentVersions
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.makers import ComponentVersions, identify_makers
+from hallulab.simulator.records.provenance import identify_makers
 from tests.builders import branched, conversation
+from tests.simulator.engine.cast import execute
 from tests.simulator.engine.test_execution import Answerer, Judge, Listener, cast
 from tests.simulator.engine.test_plan import scenario
 
@@ -130,7 +129,7 @@ async def test_a_chatbot_is_given_the_history_and_the_message() -> None:
 async def test_a_detector_sees_the_given_history_and_judges_the_new_reply_alone(tmp_path: Path) -> None:
     judge = Judge()
     [job] = jobs(conversation("c", ["One.", "Two."]), turns={1}, chatbots=["editor"])
-    given = replace(cast(judge), make_user=lambda job: GivenMessage("Hi there"), max_turns=1)
+    given = cast(judge, make_user=lambda job: GivenMessage("Hi there"), max_turns=1)
     await execute(given, [job], RunFolder(tmp_path), Listener())
     [view] = judge.seen
     assert [message.text for message in view.history] == ["Hi there", "One."]
@@ -140,8 +139,9 @@ async def test_a_detector_sees_the_given_history_and_judges_the_new_reply_alone(
 async def test_a_failed_reply_is_tried_again(tmp_path: Path) -> None:
     [job] = jobs(conversation("c", ["One."]), chatbots=["editor"])
     folder = RunFolder(tmp_path)
-    given = replace(cast(), make_user=lambda job: GivenMessage("Hi there"), max_turns=1)
-    broken = replace(given, make_chatbot=lambda chosen, seed, conversation: Answerer(ValueError("no")))
+    user = {"make_user": lambda job: GivenMessage("Hi there"), "max_turns": 1}
+    given = cast(**user)
+    broken = cast(**user, build_chatbot=lambda chosen, seed, conversation: Answerer(ValueError("no")))
     await execute(broken, [job], folder, Listener())
     await execute(given, [job], folder, Listener())
     [held] = folder.read_conversations()

@@ -16,7 +16,7 @@ from hallulab.detectors.registry import DETECTORS
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.models import RunSettings, open_pool, serve_models
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedTransport, pool_through
 from tests.builders import conversation

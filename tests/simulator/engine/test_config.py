@@ -17,7 +17,7 @@ from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.engine.models import open_pool
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.engine.plan import plan
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from tests.places import ROOT
 

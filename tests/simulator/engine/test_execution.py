@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,13 +17,12 @@ from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Judgement, Message, Origin, Turn, TurnView
 from hallulab.simulator.engine.conversation import ConversationKey
-from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.engine.executors import ConversationDone, Event, TurnDone, VerdictDone
-from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job
-from hallulab.simulator.records.config import Component
+from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.turns import TurnLine, read_turns
+from hallulab.simulator.records.journal_files import TurnLine, read_turns
+from tests.simulator.engine.cast import Cast, execute
 
 PERSONA = Persona(id="p", name="P", grievance="g", goals=("a goal",), manner="m", summary="s")
 
@@ -98,15 +98,14 @@ def job(name: str) -> Job:
     return Job(ConversationKey(name, "s", "p", "bot", "m", 0), PERSONA, Component(name="bot", kind="bot"))
 
 
-def cast(*judges: Judge) -> Participants:
-    return Participants(
-        lambda job: Asker(), lambda chosen, seed, conversation: Answerer(), judges, None, 2, 4
-    )
+def cast(*judges: Detector, **given: Any) -> Cast:
+    made = {"make_user": lambda job: Asker(), "build_chatbot": lambda chosen, seed, conversation: Answerer()}
+    return Cast(judges, **{**made, **given})
 
 
-def bot(chatbot: Chatbot) -> Participants:
-    """A cast with that chatbot, and nobody who judges."""
-    return replace(cast(), make_chatbot=lambda chosen, seed, conversation: chatbot)
+def bot(chatbot: Chatbot, *judges: Detector) -> Cast:
+    """A cast with that chatbot."""
+    return cast(*judges, build_chatbot=lambda chosen, seed, conversation: chatbot)
 
 
 async def test_every_turn_of_every_conversation_gets_a_verdict(tmp_path: Path) -> None:
@@ -184,7 +183,7 @@ async def test_a_failed_conversation_is_held_again_and_the_new_one_counts(tmp_pa
 
 async def test_a_conversation_that_was_held_anew_is_judged_anew(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    await execute(replace(bot(Breaking(after=1)), detectors=[Judge()]), [job("a")], folder, Listener())
+    await execute(bot(Breaking(after=1), Judge()), [job("a")], folder, Listener())
     judge = Judge()
     await execute(cast(judge), [job("a")], folder, Listener())
     assert [view.reply for view in judge.seen] == ["Answer after 1 messages.", "Answer after 3 messages."]
@@ -202,7 +201,7 @@ async def test_a_conversation_may_fail_twice_before_it_ends_well(tmp_path: Path)
 
 async def test_a_failure_that_comes_again_is_written_once(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
-    broken = replace(bot(Breaking(after=1)), detectors=[Judge(error=ZeroDivisionError("oops"))])
+    broken = bot(Breaking(after=1), Judge(error=ZeroDivisionError("oops")))
     await execute(broken, [job("a")], folder, Listener())
     before = (folder.conversations.read_bytes(), folder.verdicts.read_bytes())
     await execute(broken, [job("a")], folder, Listener())
@@ -246,7 +245,7 @@ async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
     tmp_path: Path, asker: Asker, answerer: Answerer, judge: Judge, held: int
 ) -> None:
     folder = RunFolder(tmp_path)
-    stale = Participants(lambda job: asker, lambda chosen, seed, conversation: answerer, [judge], None, 2, 4)
+    stale = Cast([judge], lambda job: asker, lambda chosen, seed, conversation: answerer)
     with pytest.raises(ReplayMiss, match=r"^the recording has no answer\.$"):
         await execute(stale, [job("a")], folder, Listener())
     assert (len(folder.read_conversations()), len(folder.read_journals().verdicts)) == (held, 0)
@@ -258,7 +257,7 @@ async def test_a_chatbot_whose_file_cannot_be_opened_ends_the_run_with_the_syste
     def opens_a_policy(chosen: object, seed: int, conversation: str) -> Chatbot:
         raise OSError(24, "Too many open files", "policy.yaml")
 
-    unopened = Participants(lambda job: Asker(), opens_a_policy, [], None, 2, 4)
+    unopened = cast(build_chatbot=opens_a_policy)
     with pytest.raises(OSError, match=r"Too many open files: 'policy\.yaml'"):
         await execute(unopened, [job("a"), job("b")], RunFolder(tmp_path), Listener())
 
@@ -354,11 +353,11 @@ def test_conversations_of_one_seed_are_told_apart_for_their_chatbots() -> None:
         told.append(conversation)
         return Answerer()
 
-    people = replace(cast(), make_chatbot=make)
+    people = cast(build_chatbot=make)
     key = ConversationKey("id", "s", "ann", "theirs", "m", 0)
     updated = replace(key, id="of other code", version="2")
     others = replace(key, persona="bob"), replace(key, seed=1), replace(key, chatbot="ours")
     for one in (key, updated, *others):
-        people.make_chatbot_for(Component(name="theirs", kind="endpoint"), one)
+        people.make_chatbot(Component(name="theirs", kind="endpoint"), one)
     assert told[0] == told[1]
     assert len(set(told)) == 4

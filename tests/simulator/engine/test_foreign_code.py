@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,10 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Judgement, Message
 from hallulab.simulator.bench.evaluate import evaluate
-from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.records.folder import RunFolder
 from tests.builders import labelled
 from tests.chatbots.stage import stage
+from tests.simulator.engine.cast import execute
 from tests.simulator.engine.test_execution import Answerer, Judge, Listener, bot, cast, job
 
 
@@ -92,7 +91,7 @@ async def test_what_comes_out_of_a_future_is_a_failure_too(tmp_path: Path) -> No
     held = folder.read_conversations()
     assert [line.error for line in held] == ["chatbot bot: GeneratorExit: late"] * 2
     folder = RunFolder(tmp_path / "detector")
-    await execute(replace(cast(Judge()), detectors=[FromAThread()]), [job("a")], folder, Listener())
+    await execute(cast(FromAThread()), [job("a")], folder, Listener())
     assert {line.error for line in folder.read_journals().verdicts} == {"GeneratorExit: late"}
 
 
@@ -160,7 +159,7 @@ async def test_a_full_disk_stops_the_others_and_is_the_only_error(
 
     folder, stubborn = RunFolder(tmp_path), Stubborn(None)
     bots = iter((stubborn, Answerer()))
-    people = replace(cast(Judge()), make_chatbot=lambda chosen, seed, conversation: next(bots))
+    people = cast(Judge(), build_chatbot=lambda chosen, seed, conversation: next(bots))
     monkeypatch.setattr(LineWriter, "append", full)
     with pytest.raises(OperationalError, match=r"^disk full$"):
         await execute(people, [job("a"), job("b")], folder, Listener())

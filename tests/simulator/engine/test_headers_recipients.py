@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.engine.leads import list_leads
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.leads import list_leads
 from hallulab.simulator.records.recipients import (
     Recipient,
     collect_endpoints,

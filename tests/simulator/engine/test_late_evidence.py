@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,11 @@ from hallulab.chatbots.evidence import EvidenceSource, lacks_evidence, leave_evi
 from hallulab.chatbots.protocol import Reply
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.transcript import Message, Passage
-from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.index import RunIndex
 from tests.chatbots.stage import HOURS, Shelf
+from tests.simulator.engine.cast import execute
 from tests.simulator.engine.test_execution import Judge, Listener, cast, job
 
 
@@ -34,8 +33,7 @@ class Broken:
 
 
 def people(shelf: Shelf | Broken, *judges: Judge) -> Participants:
-    made = cast(*judges)
-    return replace(made, make_chatbot=lambda *_: Silent(), evidence=EvidenceSource(shelf, 4))
+    return cast(*judges, build_chatbot=lambda *_: Silent(), evidence=EvidenceSource(shelf, 4))
 
 
 async def hold(folder: RunFolder, shelf: Shelf | Broken, *judges: Judge, again: bool = False) -> None:

@@ -14,8 +14,8 @@ from hallulab.chatbots.guarded.policy import DetectorPart, Part
 from hallulab.chatbots.registry import CHATBOTS
 from hallulab.detectors.registry import DETECTORS
 from hallulab.scenarios.components import LeadsTo
-from hallulab.simulator.engine.leads import list_component_leads, list_leads
-from hallulab.simulator.records.config import Component, Experiment
+from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.leads import list_component_leads, list_leads
 
 LONG = "/".join(["d" * 200, "e" * 200])
 """A path of more characters than a name may have."""

@@ -6,14 +6,10 @@ import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.records.makers import (
-    ComponentVersions,
-    describe_made_anew,
-    identify_makers,
-    list_asked_models,
-)
+from hallulab.simulator.records.experiment_json import ComponentVersions
+from hallulab.simulator.records.provenance import identify_makers, list_asked_models
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation
 from tests.edited_code import Edit
@@ -59,7 +55,7 @@ def versions() -> dict[str, str]:
         ("hallulab.agents.serving.catalogue", set()),
         ("hallulab.scenarios.transcript", set()),
         ("hallulab.chatbots.registry", set()),
-        ("hallulab.simulator.show.document", set()),
+        ("hallulab.simulator.metrics.run_report", set()),
     ],
 )
 def test_an_edited_module_makes_stale_what_it_decides(module: str, stale: set[str], edit_code: Edit) -> None:
@@ -134,10 +130,10 @@ NOW = ComponentVersions(user="u2", chatbots={"vanilla": "v2", "editor": "e1"})
         ("agent", "", ["hallulab has changed: 1 conversation with agent"]),
     ],
 )
-def test_what_has_changed_is_told(chatbot: str, version: str, said: list[str]) -> None:
+def test_what_has_changed_is_reported(chatbot: str, version: str, said: list[str]) -> None:
     held = conversation("c", ["Yes."], chatbot).model_copy(update={"version": version})
-    end = " of before counts no more, and what is asked for is made anew."
-    assert describe_made_anew([held], NOW) == [sentence + end for sentence in said]
+    end = " from before no longer counts, and what is asked for is run again."
+    assert NOW.describe_stale([held]) == [sentence + end for sentence in said]
 
 
 def test_who_took_part_before_stays_known() -> None:

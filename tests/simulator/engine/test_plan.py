@@ -98,7 +98,9 @@ def test_an_edited_pack_makes_other_conversations() -> None:
 
 def test_an_edited_prompt_makes_other_conversations(monkeypatch: pytest.MonkeyPatch) -> None:
     before = ids()
-    monkeypatch.setattr("hallulab.simulator.records.makers.compute_chatbot_version", lambda *asked: "edited")
+    monkeypatch.setattr(
+        "hallulab.simulator.records.provenance.compute_chatbot_version", lambda *asked: "edited"
+    )
     assert ids() != before
 
 

@@ -25,14 +25,15 @@ from hallulab.agents.machine.ray_nodes import Installed, compare_installed, iden
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, completion, serve_stub
-from hallulab.testing.kill_points import Lines, journal_lines
-from hallulab.testing.tiny_pack import make_pack, words_for_vectors, words_for_vectors_from_now_on
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.demo import EXPERIMENT, RECORDING
 from tests.demo import MODEL as DEMO_MODEL
+from tests.kit.kill_points import Lines, journal_lines
+from tests.kit.worker_words import use_word_vectors
 from tests.places import ROOT
 from tests.ray_kills import BEGIN, TwoNodes, Victim, kill_once, two_nodes
 from tests.simulator.command_line import CommandLine
@@ -176,7 +177,7 @@ def test_a_key_is_in_nothing_that_ray_or_the_run_writes(
     }
     run, recording = RunFolder(tmp_path / "run"), tmp_path / "recording.jsonl"
     settings = RunSettings(
-        record=recording, quiet=True, workers=2, ray="local", prepare_worker=words_for_vectors_from_now_on
+        record=recording, quiet=True, workers=2, ray="local", prepare_worker=use_word_vectors
     )
     with serve_stub(completion) as url, words_for_vectors():
         experiment = Experiment.model_validate({**fields, "base_url": url})
@@ -278,7 +279,7 @@ def test_what_is_installed_depends_on_every_prompt(tmp_path: Path, monkeypatch: 
 
 
 def embed_no_documents(cache: Path) -> None:
-    words_for_vectors_from_now_on()
+    use_word_vectors()
     os.environ["HALLULAB_CACHE"] = str(cache)
 
     def refuse(*_: Any) -> Any:

@@ -14,7 +14,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, ScriptedMessage
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Judgement, Message, Turn, TurnView
-from hallulab.simulator.engine.users import ScriptedUser, check_script
+from hallulab.simulator.engine.participants import ScriptedUser, check_script
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, completion, serve_stub
 from hallulab.testing.scripted import ScriptedTransport, pool_through
@@ -216,7 +216,15 @@ def test_two_runs_that_are_not_timed_are_equal_to_the_byte(hallulab: CommandLine
 
 def test_the_recorded_demo_answers_a_scripted_user(hallulab: CommandLine, tmp_path: Path) -> None:
     """The script says what the simulated user said: the recorded replies of the 1.5B model answer it."""
-    demo = ("run", "-c", ROOT / "docs" / "demo.yaml", "--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
+    demo = (
+        "run",
+        "-c",
+        ROOT / "examples" / "demo.yaml",
+        "--model",
+        "qwen2.5-coder-1.5b",
+        "--replay",
+        RECORDING,
+    )
     few = ("--chatbots", "vanilla", "--detectors", "halludetect", "--limit", "1", "--quiet")
     assert hallulab(*demo, *few, "--out", tmp_path / "simulated").code == 0
     [simulated] = RunFolder(tmp_path / "simulated").read_conversations()

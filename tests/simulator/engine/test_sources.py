@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.simulator.records.config import Experiment
-from hallulab.simulator.records.sources import Sources, describe_sources, list_prompts
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_json import Sources
+from hallulab.simulator.records.provenance import Provenance, describe_sources, identify_makers, list_prompts
 
 PACK = load_scenario("pregnancy-medication")
 
@@ -45,6 +46,10 @@ def test_branched_conversations_have_no_simulated_user() -> None:
 
 
 def test_chatbots_of_earlier_starts_stay() -> None:
-    joined = described("vanilla").joining(described("editor"))
-    assert sorted(joined.chatbots) == ["editor", "vanilla"]
-    assert described("vanilla").joining(None) == described("vanilla")
+    saved = None
+    for name in ("editor", "vanilla"):
+        asked = Experiment.model_validate({"chatbots": [name]})
+        saved = Provenance(asked, PACK, [], identify_makers(asked)).update(saved)
+    assert saved is not None
+    assert saved.sources is not None
+    assert saved.sources.chatbots == described("editor").chatbots | described("vanilla").chatbots

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.engine.plan import draw_user_model, plan
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.engine.plan import plan
+from hallulab.simulator.records.choices import draw_user_model
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.makers import identify_makers
+from hallulab.simulator.records.provenance import identify_makers
 from hallulab.testing.scripted import ScriptedTransport, pool_through
 from hallulab.testing.tiny_pack import URL, make_pack, words_for_vectors
 from tests.simulator.command_line import CommandLine

@@ -12,7 +12,7 @@ import pytest
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.simulator.engine.conversation_work import place_vectors, read_vectors
+from hallulab.simulator.engine.executors import place_vectors, read_vectors
 from hallulab.testing.tiny_pack import HashedWords, make_pack
 
 if TYPE_CHECKING:

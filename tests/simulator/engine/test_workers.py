@@ -26,13 +26,14 @@ from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, completion, serve_stub
-from hallulab.testing.kill_points import Lines, journal_lines
-from hallulab.testing.tiny_pack import make_pack, words_for_vectors, words_for_vectors_from_now_on
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.demo import EXPERIMENT, RECORDING, replay
 from tests.demo import MODEL as DEMO_MODEL
+from tests.kit.kill_points import Lines, journal_lines
+from tests.kit.worker_words import use_word_vectors
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 from tests.simulator.engine.dying_workers import die_in, leave_once
@@ -123,7 +124,10 @@ def test_what_killed_workers_is_made_when_the_run_goes_on(killing: RunFolder, tm
 def test_workers_that_cannot_begin_end_the_run_in_one_sentence(place: WorkerPlace, tmp_path: Path) -> None:
     with pytest.raises(OperationalError) as raised:
         replay(tmp_path, 2, partial(os._exit, 3), place.ray)
-    assert str(raised.value) == (f"{place.left} before it could begin. Lower --workers, or leave it out.")
+    assert str(raised.value) == (
+        f"{place.left} before it could begin. If the memory was full, close other programs or lower "
+        "--workers."
+    )
 
 
 @pytest.mark.slow  # it starts three processes, one after the other
@@ -223,7 +227,7 @@ def test_what_workers_record_replays_in_one_process(
         quiet=True,
         workers=2,
         ray=place.ray,
-        prepare_worker=words_for_vectors_from_now_on,
+        prepare_worker=use_word_vectors,
     )
     with words_for_vectors():
         asyncio.run(run_experiment(experiment, recorded, settings, simulate=True))

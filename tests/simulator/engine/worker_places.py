@@ -50,7 +50,7 @@ def open_place(name: str) -> Iterator[WorkerPlace]:
                 nodes.add_second()
             address = "local" if nodes is None else nodes.address
             with ray_cluster.join_cluster(address, 2, {"CPU": 1.0}):
-                patched.setattr("hallulab.simulator.engine.staffing.join_cluster", _stay)
+                patched.setattr("hallulab.simulator.engine.worker_lines.join_cluster", _stay)
                 ended = "the worker's Ray actor ended"
                 yield WorkerPlace(address, ended, ended, 1.0)
 

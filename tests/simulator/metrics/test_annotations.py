@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from hallulab.scenarios.datasets.annotations import AnnotatedTurn, AnnotationLine, Draw
+from hallulab.scenarios.datasets.annotations import AnnotatedTurn, AnnotationLine, Draw, Quotation
 from hallulab.scenarios.labelled import GoldSpan
-from hallulab.simulator.metrics.annotations import Annotations, LabelSource, count_annotations
+from hallulab.simulator.metrics.annotations import (
+    Annotations,
+    AnnotatorPair,
+    Conflict,
+    LabelSource,
+    compare_annotators,
+    count_annotations,
+    list_conflicts,
+)
+from tests.builders import places
 
 
 def line(conversation: str, spans: int = 0, **more: Any) -> AnnotatedTurn:
@@ -67,3 +76,108 @@ def test_a_line_that_adjudicates_counts_before_all_others_wherever_it_stands() -
 def test_lines_that_adjudicate_do_not_choose_the_guideline() -> None:
     old = [line("c", 1, guideline="x"), line("c", 5, guideline="x", adjudicates=("person",))]
     assert count_annotations([*old, line("c", 3, guideline="y")]).counts == {("c", 0): 3}
+
+
+ASHA, BEN = "person:asha", "person:ben"
+
+
+def label(turn: int, who: str, *ends: tuple[int, int], severity: int = 3, **more: Any) -> AnnotatedTurn:
+    quoted = tuple(Quotation(quote="x", severity=severity) for _ in ends)
+    line = AnnotationLine(conversation="c", turn=turn, key="k", spans=quoted, annotator=who, **more)
+    return AnnotatedTurn(line, places(*ends), 20)
+
+
+def settle(turn: int, *ends: tuple[int, int], **more: Any) -> AnnotatedTurn:
+    return label(turn, BEN, *ends, adjudicates=(ASHA, BEN), **more)
+
+
+LABELS = [
+    *(label(0, ASHA, (0, 4), (6, 9)), label(0, BEN, (3, 5))),
+    *(label(1, ASHA), label(1, BEN)),
+    *(label(2, ASHA), label(2, BEN, (0, 1))),
+    *(label(3, ASHA, (0, 1)), label(3, BEN, (0, 1))),
+    label(4, BEN, (0, 1)),
+]
+
+
+def test_two_annotators_are_compared_on_the_turns_of_both() -> None:
+    [pair] = compare_annotators(LABELS)
+    gamma = pair.gamma
+    assert gamma is not None
+    assert 0 < gamma < 1
+    assert pair == AnnotatorPair(
+        annotator=ASHA,
+        other=BEN,
+        guideline=None,
+        turns=4,
+        same=3,
+        kappa=0.5,
+        places=6,
+        gamma=gamma,
+        no_gamma=None,
+        spans=6,
+        shared=4,
+    )
+
+
+def test_another_severity_of_the_same_place_agrees_less() -> None:
+    def gamma_of(severity: int) -> float:
+        pairs = (((turn, turn + 3), turn) for turn in range(4))
+        found = [
+            one
+            for at, turn in pairs
+            for one in (label(turn, ASHA, at), label(turn, BEN, at, severity=severity))
+        ]
+        return compare_annotators(found)[0].gamma or 0.0
+
+    assert gamma_of(3) == 1.0
+    assert 0.5 < gamma_of(4) < 1.0
+
+
+def test_labels_under_another_guideline_are_not_compared() -> None:
+    assert compare_annotators([label(0, ASHA), label(0, BEN, guideline="g")]) == []
+
+
+def test_kappa_is_not_known_where_all_turns_are_called_the_same() -> None:
+    [pair] = compare_annotators([label(0, ASHA), label(0, BEN)])
+    assert pair.kappa is None
+
+
+def test_gamma_is_not_known_where_nobody_marked_a_place() -> None:
+    [pair] = compare_annotators([one for turn in (0, 1) for one in (label(turn, ASHA), label(turn, BEN))])
+    assert (pair.places, pair.gamma, pair.no_gamma) == (0, None, "nobody marked a place")
+
+
+def test_agreement_is_of_annotators_own_labels_alone() -> None:
+    settled = [settle(turn, (0, 4)) for turn in range(4)]
+    assert compare_annotators([*settled, *LABELS]) == compare_annotators(LABELS)
+
+
+def test_conflicts_begin_with_the_turns_that_one_calls_clean() -> None:
+    found = list_conflicts(LABELS)
+    assert found == [
+        Conflict(("c", 2), {ASHA: 0, BEN: 1}, None),
+        Conflict(("c", 0), {ASHA: 2, BEN: 1}, None),
+    ]
+    assert [one.of_kind for one in found] == [True, False]
+
+
+def test_as_many_places_elsewhere_are_a_conflict() -> None:
+    found = list_conflicts([label(0, ASHA, (0, 4)), label(0, BEN, (5, 9))])
+    assert found == [Conflict(("c", 0), {ASHA: 1, BEN: 1}, None)]
+
+
+def test_settled_conflicts_come_last_and_name_the_decision() -> None:
+    decision = settle(2, (0, 1))
+    found = list_conflicts([decision, *LABELS])
+    assert [(one.place, one.decision) for one in found] == [(("c", 0), None), (("c", 2), decision.line)]
+
+
+def test_a_decision_without_one_of_the_annotators_leaves_the_conflict_open() -> None:
+    found = list_conflicts([*LABELS, settle(2), label(2, "person:cora")])
+    assert {one.place: one.decision for one in found}["c", 2] is None
+
+
+def test_a_decision_under_another_guideline_leaves_the_conflict_open() -> None:
+    found = list_conflicts([*LABELS, settle(2, guideline="g")])
+    assert {one.place: one.decision for one in found}["c", 2] is None

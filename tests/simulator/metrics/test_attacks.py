@@ -113,7 +113,7 @@ def test_intervals_are_over_personas() -> None:
     assert (few.followed_share_ci95, few.no_interval) == (None, "5 personas; 6 needed for an interval")
     assert (enough.followed_share_ci95, enough.no_interval) == (
         None,
-        "all personas have the same share, so nothing tells how far it may be off",
+        "every persona has the same share",
     )
 
 

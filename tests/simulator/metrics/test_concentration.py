@@ -101,4 +101,4 @@ def test_conversations_of_one_persona_are_resampled_together() -> None:
     )
     (row,) = (row for row in rows if row.by == "all")
     assert (row.share, row.share_ci95) == (0.5, None)
-    assert row.no_interval == "all personas have the same share, so nothing tells how far it may be off"
+    assert row.no_interval == "every persona has the same share"

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from hallulab.simulator.metrics.corrections import Correction, compute_corrections
-from hallulab.simulator.metrics.prediction_powered import JudgedTurn, sum_judged_turns
-from hallulab.simulator.statistics.prevalence import (
-    Accuracy,
-    DetectorErrors,
-    PairCounts,
-    derive_from_planted_errors,
+from hallulab.simulator.metrics.annotations import LabelSource
+from hallulab.simulator.metrics.corrections import (
+    Correction,
+    OtherWinner,
+    compare_labels,
+    compute_corrections,
+    describe_labels,
+    find_lowest,
 )
+from hallulab.simulator.metrics.judged_turns import JudgedTurn, sum_judged_turns
+from hallulab.simulator.metrics.known_errors import Accuracy, PairCounts, derive_from_planted_errors
+from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
 
@@ -163,3 +167,44 @@ def test_probabilities_need_a_number_of_each_from_enough_conversations() -> None
     assert {row.best for row in of([*annotated, *bare], None, ["a", "b"])} == {None}
     mixed = of([*annotated, *bare], known(), ["a", "b"])
     assert sum(row.best or 0 for row in mixed[:2]) == pytest.approx(1, abs=1e-6)
+
+
+PEOPLE = LabelSource(annotator="person", guideline="abc", turns=20)
+MODEL = LabelSource(annotator="model:m", guideline=None, turns=1)
+STRICT = LabelSource(annotator="person", guideline="xyz", turns=5)
+CHANGED = OtherWinner(detector="d", labels=STRICT, lowest="a", lowest_by_them="b")
+
+
+def rows(**numbers: float | None) -> list[Correction]:
+    return [
+        Correction(chatbot=name, source="annotations", corrected_hpt_1=number)
+        for name, number in numbers.items()
+    ]
+
+
+def test_people_and_guideline_are_named() -> None:
+    assert [*describe_labels([PEOPLE], [])] == ["Labelled: 20 turns by people (guideline abc)."]
+
+
+def test_it_is_said_that_a_model_labelled() -> None:
+    assert [*describe_labels([MODEL], [])] == ["Labelled: 1 turn by model m, not by people."]
+    assert [*describe_labels([PEOPLE, MODEL], [])] == [
+        "Labelled: 20 turns by people (guideline abc) and 1 turn by model m, not only by people."
+    ]
+
+
+def test_labels_that_change_the_winner_are_warned_of() -> None:
+    found = [*compare_labels({"d": rows(a=1, b=2)}, {STRICT: {"d": rows(a=3, b=2)}})]
+    assert found == [CHANGED]
+    assert [*describe_labels([], found)] == [
+        "Warning: by d, corrected, a has the lowest HPT-1; with other labels of the same turns, 5 turns by "
+        "people (guideline xyz), it would be b."
+    ]
+
+
+def test_labels_with_the_same_winner_are_not() -> None:
+    assert not [*compare_labels({"d": rows(a=1, b=2)}, {STRICT: {"d": rows(a=1.5, b=2)}})]
+
+
+def test_a_single_corrected_chatbot_wins_nothing() -> None:
+    assert find_lowest(rows(a=1, b=None)) is None

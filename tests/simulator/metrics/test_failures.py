@@ -8,8 +8,7 @@ import pytest
 
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.metrics.failures import Failures
-from hallulab.simulator.metrics.failures_counts import Reasons, RunFailures, require_success
+from hallulab.simulator.metrics.failures import Failures, Reasons, RunFailures, require_success
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import result
 
@@ -133,7 +132,7 @@ def test_reasons_that_differ_in_numbers_only_count_together() -> None:
 def test_a_run_with_an_error_of_its_own_in_each_reply_does_not_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hallulab.simulator.metrics.failures_counts.MOST_REASONS", 2)
+    monkeypatch.setattr("hallulab.simulator.metrics.failures.MOST_REASONS", 2)
     found = Reasons()
     for letter in "abcdefb":
         found.add(f"error {letter}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hallulab.simulator.metrics.annotations import Annotations
-from hallulab.simulator.metrics.prediction_powered import collect_judged_turns, sum_turns
+from hallulab.simulator.metrics.judged_turns import collect_judged_turns
 from tests.builders import branched, conversation, scored, unscored
 
 CHATS = [
@@ -28,13 +28,3 @@ def test_a_turn_without_findings_by_people_was_looked_at() -> None:
 def test_the_depth_of_a_branch_counts_what_it_was_given() -> None:
     [turn] = collect_judged_turns([branched("x", "Yes.", 2)], [scored("x", 0)], Annotations())["d"]
     assert turn.depth == 2
-
-
-def test_turns_are_added_up_by_persona_and_chatbot() -> None:
-    verdicts = [scored("a0", 0), scored("a0", 1, [(0, 4)]), scored("b0", 0)]
-    found = sum_turns(
-        collect_judged_turns(CHATS, verdicts, Annotations())["d"],
-        ["a", "b", "c"],
-        lambda turn: (1, turn.spans),
-    )
-    assert found.tolist() == [[[2, 1], [1, 0], [0, 0]]]

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hallulab.simulator.metrics.message_sample import MEASURES, MessageSample
-from hallulab.simulator.metrics.messages import Messages
+from hallulab.simulator.metrics.messages import MEASURES, Messages, MessageSample
 from hallulab.simulator.metrics.realism import (
     RealismRow,
     compare_messages,

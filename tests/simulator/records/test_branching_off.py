@@ -11,11 +11,10 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.engine.fixed_prefix import Branching, find_branching
-from hallulab.simulator.engine.manifest import Manifest, check_folder, write_manifest
+from hallulab.simulator.engine.plan import Branching, find_branching
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.makers import identify_makers
+from hallulab.simulator.records.provenance import Provenance, identify_makers, require_same_experiment
 from tests.builders import conversation, scored
 from tests.simulator.records.test_saved_experiment import PACK, experiment
 
@@ -129,8 +128,14 @@ def entered(folder: Path, branching: Branching) -> RunFolder:
     run = RunFolder(folder)
     run.path.mkdir()
     asked = experiment()
-    manifest = Manifest(asked, load_scenario(PACK), [], identify_makers(asked), branching=branching)
-    write_manifest(run, manifest)
+    Provenance(
+        asked,
+        load_scenario(PACK),
+        [],
+        identify_makers(asked),
+        branched_from=branching.saved(),
+        prefixes=branching.identity,
+    ).write(run, copied=branching.free)
     return run
 
 
@@ -157,7 +162,7 @@ def test_a_branched_run_may_grow(tmp_path: Path, branching: Branching) -> None:
     both = held(
         tmp_path / "run", conversation("a", ["One.", "Two."]), conversation("b", ["One."], persona="dev")
     )
-    check_folder(experiment(), load_scenario(PACK), run, find_branching(both, None, {1}))
+    require_same_experiment(run, experiment(), load_scenario(PACK), find_branching(both, None, {1}).identity)
 
 
 def test_another_text_of_a_history_is_refused(tmp_path: Path, branching: Branching) -> None:
@@ -166,19 +171,21 @@ def test_another_text_of_a_history_is_refused(tmp_path: Path, branching: Branchi
     with pytest.raises(
         UsageError, match=r"differs in conversation with persona asha, seed 0\)\. Use --fresh"
     ):
-        check_folder(experiment(), load_scenario(PACK), run, find_branching(other, None, None))
+        require_same_experiment(
+            run, experiment(), load_scenario(PACK), find_branching(other, None, None).identity
+        )
 
 
 def test_branched_and_other_conversations_are_not_mixed(tmp_path: Path, branching: Branching) -> None:
     scenario = load_scenario(PACK)
     with pytest.raises(UsageError, match="holds conversations that branch off, and the two are not mixed"):
-        check_folder(experiment(), scenario, entered(tmp_path / "out", branching))
+        require_same_experiment(entered(tmp_path / "out", branching), experiment(), scenario)
     plain = RunFolder(tmp_path / "plain")
     plain.path.mkdir()
     asked = experiment()
-    write_manifest(plain, Manifest(asked, scenario, [], identify_makers(asked)))
+    Provenance(asked, scenario, [], identify_makers(asked)).write(plain)
     with pytest.raises(UsageError, match="holds conversations from their beginning, and the two are not"):
-        check_folder(experiment(), scenario, plain, branching)
+        require_same_experiment(plain, experiment(), scenario, branching.identity)
 
 
 def test_starting_over_deletes_the_copies_too(tmp_path: Path, branching: Branching) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.testing import forked_runs
-from hallulab.testing.faulty_endpoint import faulty_endpoint
-from hallulab.testing.forked_runs import Ended
-from hallulab.testing.recorded_run import work_in
+from tests.kit import forked_runs
+from tests.kit.faulty_endpoint import faulty_endpoint
+from tests.kit.forked_runs import Ended
+from tests.kit.recorded_run import work_in
 from tests.simulator.cli.test_surroundings import few_handles
 
 CONVERSATIONS = 40

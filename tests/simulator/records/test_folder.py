@@ -10,8 +10,9 @@ import pytest
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_together
-from hallulab.simulator.records.config import Component
-from hallulab.simulator.records.folder import RunFolder, refuse_overwriting
+from hallulab.simulator.records.experiment import Component
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import refuse_overwriting
 from tests.builders import conversation
 
 

@@ -1,12 +1,11 @@
 """MetaRAG's two case studies (section 4.2.1), end to end: the wrong answers of the paper through the guarded
-chatbot, into the audit log. They are judged by the real 1.5B model, and by a strong general-purpose language
+chatbot, into its log. They are judged by the real 1.5B model, and by a strong general-purpose language
 model, with the paper's own reading (both recorded)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext, Reply
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
 from hallulab.scenarios.transcript import Conversation, Message, Passage, Turn, TurnView
-from hallulab.simulator.records.audit_log import AuditLog, BrokenChain, read_chain
+from hallulab.simulator.records.guard_log import iterate_guard_lines
 from hallulab.testing.scripted import last_user, scripted_pool
 from tests.chatbots.stage import SCENARIO, Shelf
 from tests.detectors.vignettes import (
@@ -62,7 +61,7 @@ async def pool() -> AsyncIterator[ModelPool]:
 
 
 async def through_the_guard(
-    view: TurnView, pool: ModelPool, log: Path, policy: str = "metarag"
+    view: TurnView, pool: ModelPool, policy: str = "metarag"
 ) -> tuple[Turn, GuardRecord]:
     context = ChatbotContext(
         models=pool, knowledge=Shelf(), scenario=SCENARIO, parts=Answers(view), options={"policy": policy}
@@ -86,10 +85,10 @@ async def through_the_guard(
         turns=(turn,),
         stop_reason="goal_reached",
     )
-    with closing(AuditLog(log, read_chain(log))) as audit:
-        audit.add(held)
     record = record_of(turn)
     assert record is not None
+    [line] = iterate_guard_lines([held])
+    assert (line.action, line.reason, line.escalated) == (record.action, record.reason, record.escalated)
     return turn, record
 
 
@@ -117,20 +116,18 @@ async def test_a_vignette_is_tagged_flagged_marked_handed_over_and_logged(
     view: TurnView, topic: str, why: str, threshold: float, marked: str, pool: ModelPool, tmp_path: Path
 ) -> None:
     """At the thresholds of the built-in policy."""
-    log = tmp_path / "audit.jsonl"
-    turn, record = await through_the_guard(view, pool, log)
+    turn, record = await through_the_guard(view, pool)
     assert (record.topics, record.sensitive, record.threshold) == ({topic: why}, True, threshold)
     assert record.marked == marked
     assert (turn.reply, record.action, record.shown) == (REFUSAL, "human", None)
-    [entry] = read_chain(log).entries
-    assert (entry.escalated, entry.action) == (True, "human")
-    first, again = entry.attempts
+    assert record.escalated
+    first, again = record.attempts
     assert (first.score or 0) >= threshold
     assert first.score == again.score
-    assert entry.reason.startswith(
+    assert record.reason.startswith(
         f"H = {first.score:.2f} reaches τ = {threshold:.2f} on the topic {topic}: unsupported is"
     )
-    assert entry.reason.endswith(f"made again, H = {first.score:.2f}")
+    assert record.reason.endswith(f"made again, H = {first.score:.2f}")
 
 
 @pytest.mark.parametrize(("name", "threshold"), [("ibuprofen", 0.49), ("refugee", 0.51)])
@@ -138,7 +135,7 @@ async def test_what_the_evidence_says_passes_on_the_same_topics(
     name: str, threshold: float, pool: ModelPool, tmp_path: Path
 ) -> None:
     view = TRUE_BESIDE[name]
-    turn, record = await through_the_guard(view, pool, tmp_path / "audit.jsonl")
+    turn, record = await through_the_guard(view, pool)
     assert (turn.reply, record.action, record.threshold) == (view.reply, "passed", threshold)
 
 
@@ -159,8 +156,7 @@ async def strong_pool() -> AsyncIterator[ModelPool]:
 async def test_the_shipped_guard_flags_a_vignette_on_a_capable_model_as_in_the_paper(
     view: TurnView, topic: str, score: float, strong_pool: ModelPool, tmp_path: Path
 ) -> None:
-    log = tmp_path / "audit.jsonl"
-    turn, record = await through_the_guard(view, strong_pool, log)
+    turn, record = await through_the_guard(view, strong_pool)
     assert (list(record.topics), record.threshold, record.attempts[0].score) == ([topic], 0.3, score)
     assert (turn.reply, record.action) == (REFUSAL, "human")
 
@@ -170,7 +166,7 @@ async def test_what_the_evidence_says_passes_on_a_capable_model(
     name: str, strong_pool: ModelPool, tmp_path: Path
 ) -> None:
     view = TRUE_BESIDE[name]
-    turn, record = await through_the_guard(view, strong_pool, tmp_path / "audit.jsonl")
+    turn, record = await through_the_guard(view, strong_pool)
     assert (turn.reply, record.action, record.threshold) == (view.reply, "passed", 0.3)
     assert record.attempts[0].score == 0.0
 
@@ -193,18 +189,9 @@ async def test_what_the_evidence_does_not_tell_is_flagged_by_printed_words(
     if topic is None:
         view = view.model_copy(update={"passages": (Passage(id="a#0", document="a", text="Six months."),)})
     models, _ = scripted_pool(unsure, STRONG_MODEL)
-    _, record = await through_the_guard(view, models, tmp_path / "audit.jsonl")
+    _, record = await through_the_guard(view, models)
     assert (record.attempts[0].score, record.attempts[0].flagged) == (0.5, flagged)
     assert record.threshold == (0.3 if topic else 0.5)
-
-
-async def test_an_edited_line_of_the_log_is_detected(pool: ModelPool, tmp_path: Path) -> None:
-    log = tmp_path / "audit.jsonl"
-    await through_the_guard(IBUPROFEN, pool, log)
-    line = json.loads(log.read_text())
-    log.write_text(json.dumps({**line, "action": "passed", "escalated": False}) + "\n")
-    with pytest.raises(BrokenChain, match="line 1: the line was edited after it was written"):
-        read_chain(log)
 
 
 @pytest.mark.parametrize(

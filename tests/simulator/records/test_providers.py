@@ -11,8 +11,8 @@ import yaml
 from sklearn.metrics import roc_auc_score
 
 import hallulab
-from hallulab.testing.providers import FORMS, PROVIDERS, Provider, ProviderModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
+from tests.kit.providers import FORMS, PROVIDERS, Provider, ProviderModel
 from tests.places import ROOT
 from tests.simulator.perfect_model import LABELLED, PASSAGES, REPLY, answer_perfectly
 

@@ -14,13 +14,12 @@ from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario, locate_pack
-from hallulab.simulator.engine.manifest import Manifest, check_folder, write_manifest
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.makers import identify_makers
+from hallulab.simulator.records.provenance import Provenance, identify_makers, require_same_experiment
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation, scored
@@ -36,7 +35,7 @@ def entered(folder: Path, **fields: Any) -> RunFolder:
     """A folder of that experiment, without conversations."""
     made = RunFolder(folder)
     asked = experiment(**fields)
-    write_manifest(made, Manifest(asked, load_scenario(PACK), [], identify_makers(asked)))
+    Provenance(asked, load_scenario(PACK), [], identify_makers(asked)).write(made)
     return made
 
 
@@ -59,7 +58,7 @@ def test_it_says_how_each_detector_judged_and_keeps_what_it_said(tmp_path: Path)
     pool, _ = scripted_pool(lambda _: "", "strong")
     for kind in ("halludetect", "lexical"):
         detector = make_detector(kind, kind, DetectorContext(models=pool))
-        write_manifest(folder, Manifest(asked, scenario, [detector], identify_makers(asked)))
+        Provenance(asked, scenario, [detector], identify_makers(asked)).write(folder)
     saved = folder.read_experiment()
     assert saved is not None
     assert {name: one.model_dump() for name, one in saved.methods.items()} == {
@@ -80,32 +79,32 @@ def test_it_says_how_each_detector_judged_and_keeps_what_it_said(tmp_path: Path)
 
 def test_more_personas_and_chatbots_may_come(tmp_path: Path) -> None:
     folder = entered(tmp_path, limit=1)
-    check_folder(experiment(limit=2, chatbots=["vanilla", "agent"]), load_scenario(PACK), folder)
+    require_same_experiment(folder, experiment(limit=2, chatbots=["vanilla", "agent"]), load_scenario(PACK))
 
 
 def test_an_edited_persona_is_refused_by_name(tmp_path: Path) -> None:
     scenario = load_scenario(PACK)
     folder = entered(tmp_path, limit=1)
     with pytest.raises(UsageError, match=rf"it differs in persona {scenario.personas[0].id}\)\. Use --fresh"):
-        check_folder(experiment(limit=1), with_another_manner(scenario, 0), folder)
+        require_same_experiment(folder, experiment(limit=1), with_another_manner(scenario, 0))
 
 
 def test_a_persona_that_took_no_part_may_be_edited(tmp_path: Path) -> None:
     folder = entered(tmp_path, limit=1)
-    check_folder(experiment(limit=2), with_another_manner(load_scenario(PACK), 1), folder)
+    require_same_experiment(folder, experiment(limit=2), with_another_manner(load_scenario(PACK), 1))
 
 
 def test_another_limit_of_replies_is_refused(tmp_path: Path) -> None:
     folder = entered(tmp_path, reply_tokens=50)
     with pytest.raises(UsageError, match=r"it differs in reply_tokens\)"):
-        check_folder(experiment(reply_tokens=60), load_scenario(PACK), folder)
+        require_same_experiment(folder, experiment(reply_tokens=60), load_scenario(PACK))
 
 
 def test_other_options_of_a_chatbot_are_refused(tmp_path: Path) -> None:
     folder = entered(tmp_path)
     hot = experiment(chatbots=[{"name": "vanilla", "options": {"temperature": 0.7}}])
     with pytest.raises(UsageError, match=r"it differs in options of chatbot vanilla\)"):
-        check_folder(hot, load_scenario(PACK), folder)
+        require_same_experiment(folder, hot, load_scenario(PACK))
 
 
 def test_conversations_of_an_earlier_chatbot_and_verdicts_on_them_do_not_count(tmp_path: Path) -> None:
@@ -152,9 +151,9 @@ def test_an_attack_on_users_alone_makes_another_experiment(tmp_path: Path) -> No
     saved = json.loads(folder.experiment.read_text())
     del saved["identity"]["attack"]  # as hallulab wrote it before there were attacks
     folder.experiment.write_text(json.dumps(saved))
-    check_folder(experiment(), load_scenario(PACK), folder)
+    require_same_experiment(folder, experiment(), load_scenario(PACK))
     with pytest.raises(UsageError, match=r"it differs in attack\)"):
-        check_folder(experiment(attack={"user_injections": 1}), load_scenario(PACK), folder)
+        require_same_experiment(folder, experiment(attack={"user_injections": 1}), load_scenario(PACK))
 
 
 async def test_a_fresh_start_without_a_knowledge_base_leaves_the_old_run(

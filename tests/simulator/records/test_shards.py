@@ -8,8 +8,8 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journal_files import LARGEST, SHARDS, choose_shard, list_shards
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.records.shards import LARGEST, SHARDS, choose_shard, list_shards
 from tests.builders import conversation, scored
 
 PERSONAS = ("asha", "ravi", "meera")

@@ -1,61 +1,160 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+import re
+
+import pytest
 
 from hallulab.simulator.metrics.hallucinations import Row
-from hallulab.simulator.metrics.rows import build_row
-from hallulab.simulator.report.charts.hpt import HallucinationChart
-from hallulab.simulator.show.dots import LEFT, RIGHT, WIDTH, choose_axis_steps
+from hallulab.simulator.metrics.results import build_row
+from hallulab.simulator.report.charts import (
+    LEFT,
+    RIGHT,
+    choose_cost_measure,
+    draw_accuracy,
+    draw_charts,
+    draw_costs,
+    draw_hallucinations,
+    lay_out_costs,
+)
+from hallulab.simulator.show.charts import WIDTH
 
 
-def line(chatbot: str, value: float | None, ci95: tuple[float, float] | None = None) -> Row:
-    reason = None if ci95 else "2 conversations; 6 needed for an interval"
-    found = {"hpt_1": value, "hpt_1_ci95": ci95, "no_interval": reason}
-    return build_row(chatbot, "d", []).model_copy(update=found)
+def scored(value: float | None, ci95: tuple[float, float] | None = None, why: str | None = None) -> Row:
+    found = {"hpt_1": value, "hpt_1_ci95": ci95, "tokacc_1": value, "tokacc_1_ci95": ci95, "no_interval": why}
+    return build_row("a", "d", []).model_copy(update=found)
 
 
-def test_an_open_axis_starts_at_zero() -> None:
-    assert choose_axis_steps([0.3, 0.92], None) == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+@pytest.mark.parametrize(
+    ("row", "title"),
+    [
+        (scored(None), "a, d: not scored"),
+        (scored(0.5, why="2 conversations; 6 needed"), "a, d: 0.50 (2 conversations; 6 needed)"),
+        (
+            scored(0.5, (0.25, 0.75), "all have the same TokAcc-1"),
+            "a, d: 0.50, 95% interval 0.25 to 0.75",
+        ),
+    ],
+)
+def test_a_dot_has_its_number_in_words_with_the_interval_or_why_there_is_none(row: Row, title: str) -> None:
+    assert re.findall("<title>(.*)</title>", draw_hallucinations([row])[1]) == [title]
 
 
-def test_a_bounded_axis_ends_at_its_bound() -> None:
-    assert choose_axis_steps([71.5, 97.0], 100) == (70.0, 80.0, 90.0, 100.0)
-    assert choose_axis_steps([93.2, 97.0], 100) == (90.0, 92.0, 94.0, 96.0, 98.0, 100.0)
-    assert choose_axis_steps([100.0], 100) == (90.0, 92.0, 94.0, 96.0, 98.0, 100.0)
+def test_token_accuracy_is_a_percentage() -> None:
+    assert (
+        "<title>a, d: 50.00%, 95% interval 25.00 to 75.00</title>"
+        in draw_accuracy([scored(0.5, (0.25, 0.75))])[1]
+    )
 
 
-def test_an_axis_of_nothing() -> None:
-    assert choose_axis_steps([], None) == (0.0, 1.0)
-    assert choose_axis_steps([0.0], None) == (0.0, 0.02, 0.04, 0.06, 0.08, 0.1)
+def test_a_chart_of_nothing_is_left_out() -> None:
+    titles = [title for title, _ in draw_charts([line("a", 0.0, 0.5)], "dot").figures]
+    assert [title.split(" (")[0] for title in titles] == ["Hallucinations per turn", "Token accuracy"]
 
 
-def test_the_ends_of_the_axis_are_the_ends_of_the_plot() -> None:
-    drawn = HallucinationChart.layout([line("a", 0.0), line("b", 1.0, (0.5, 1.0))])
-    assert drawn.groups[0].dots[0].x == LEFT
-    assert drawn.groups[1].dots[0].x == drawn.groups[1].dots[0].high == WIDTH - RIGHT
+def line(
+    chatbot: str,
+    calls: float | None,
+    hpt: float | None,
+    ci95: tuple[float, float] | None = None,
+    detector: str = "d",
+    tokens: float | None = None,
+) -> Row:
+    found = {
+        "calls_per_reply": calls,
+        "tokens_per_reply": tokens,
+        "hpt_1": hpt,
+        "hpt_1_ci95": ci95,
+    }
+    return build_row(chatbot, detector, []).model_copy(update=found)
 
 
-def test_a_number_that_is_undefined_is_not_drawn_as_zero() -> None:
-    dot = HallucinationChart.layout([line("a", None)]).groups[0].dots[0]
-    assert (dot.x, dot.low, dot.title) == (None, None, "a, d: not scored")
+def title_of(rows: list[Row]) -> str:
+    drawn = draw_costs(rows)
+    assert drawn is not None
+    return drawn[0]
 
 
-def test_a_number_without_an_interval_has_no_whisker_but_the_reason() -> None:
-    dot = HallucinationChart.layout([line("a", 0.5)]).groups[0].dots[0]
-    assert (dot.low, dot.high) == (None, None)
-    assert dot.title == "a, d: 0.50 (2 conversations; 6 needed for an interval)"
+def test_dots_stand_where_calls_and_hallucinations_are() -> None:
+    plot = lay_out_costs([line("a", 0.0, 0.0), line("b", 4.0, 1.0, (0.5, 2.0))])
+    assert plot is not None
+    assert [(dot.x, dot.low, dot.title) for dot in plot.dots] == [
+        (LEFT, None, "a, d: 0.00 model calls a reply, 0.00"),
+        (
+            WIDTH - RIGHT,
+            (plot.top + 3 * plot.floor) / 4,
+            "b, d: 4.00 model calls a reply, 1.00, 95% interval 0.50 to 2.00",
+        ),
+    ]
+    assert (plot.dots[0].y, plot.dots[1].y, plot.dots[1].high) == (
+        plot.floor,
+        (plot.top + plot.floor) / 2,
+        plot.top,
+    )
 
 
-def test_the_reason_of_another_number_is_not_said_of_one_with_an_interval() -> None:
-    row = line("a", 0.5, (0.25, 0.75)).model_copy(update={"no_interval": "all have the same TokAcc-1"})
-    dot = HallucinationChart.layout([row]).groups[0].dots[0]
-    assert dot.title == "a, d: 0.50, 95% interval 0.25 to 0.75"
+def test_tokens_are_on_the_axis_where_the_server_told_them_of_every_chatbot() -> None:
+    rows = [line("a", 9.0, 0.0, tokens=500.0), line("b", 2.0, 1.0, (0.5, 2.0), tokens=2000.0)]
+    plot = lay_out_costs(rows)
+    assert plot is not None
+    assert (plot.across, [tick.label for tick in plot.x_ticks]) == (
+        "tokens a reply",
+        ["0", "500", "1,000", "1,500", "2,000"],
+    )
+    assert [(dot.x, dot.title) for dot in plot.dots] == [
+        (LEFT + (WIDTH - LEFT - RIGHT) / 4, "a, d: 500 tokens a reply, 0.00"),
+        (WIDTH - RIGHT, "b, d: 2,000 tokens a reply, 1.00, 95% interval 0.50 to 2.00"),
+    ]
+    assert title_of(rows) == ("Cost against quality: tokens a reply, and HPT-1; left and low is better")
 
 
-@given(st.lists(st.floats(0, 50), min_size=1, max_size=8))
-def test_an_axis_holds_its_values_in_few_steps(values: list[float]) -> None:
-    steps = choose_axis_steps(values, None)
-    assert steps[0] <= min(values)
-    assert steps[-1] >= max(values) - 1e-6
-    assert 2 <= len(steps) <= 8
+def test_calls_are_on_the_axis_where_a_chatbots_tokens_are_not_known_and_the_caption_says_whose() -> None:
+    rows = [line("a", 9.0, 0.5, tokens=500.0), line("b", 2.0, 1.0), line("b", 2.0, 1.0, detector="e")]
+    plot = lay_out_costs(rows)
+    assert plot is not None
+    assert (plot.across, plot.dots[0].title) == (
+        "model calls a reply",
+        "a, d: 9.00 model calls a reply, 0.50",
+    )
+    assert title_of(rows) == (
+        "Cost against quality: model calls a reply, and HPT-1; left and low is better. "
+        "The server did not report all tokens of b."
+    )
+
+
+def test_a_chatbot_that_is_not_drawn_does_not_decide_what_is_on_the_axis() -> None:
+    rows = [line("a", 2.0, 0.5, tokens=500.0), line("b", 1.0, None)]
+    assert choose_cost_measure(rows).field == "tokens_per_reply"
+
+
+def test_names_that_would_touch_stand_in_lines_above_each_other() -> None:
+    plot = lay_out_costs([line("vanilla", 2.0, 0.1), line("editor", 2.1, 0.1), line("agent", 5.0, 0.1)])
+    assert plot is not None
+    assert [(name.text, name.y) for name in plot.names] == [("vanilla", 17), ("editor", 34), ("agent", 17)]
+    assert plot.top == 42
+
+
+def test_detectors_of_a_chatbot_stand_apart_under_one_name() -> None:
+    plot = lay_out_costs([line("a", 2.0, 0.5), line("a", 2.0, 0.5, detector="e")])
+    assert plot is not None
+    assert len(plot.names) == 1
+    assert plot.dots[1].x - plot.dots[0].x == 7
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    plot = lay_out_costs([line("a", 2.0, None), line("b", None, 0.5), line("c", 1.0, 0.5)])
+    assert plot is not None
+    assert [name.text for name in plot.names] == ["c"]
+
+
+def test_a_run_without_known_calls_has_no_chart() -> None:
+    assert draw_costs([line("a", None, 0.5)]) is None
+    assert draw_costs([line("a", 0.0, 0.5)]) is None
+    assert draw_costs([]) is None
+
+
+def test_names_are_escaped() -> None:
+    drawn = draw_costs([line("a<b>", 1.0, 0.5)])
+    assert drawn is not None
+    svg = drawn[1]
+    assert "a&lt;b&gt;, d" in svg
+    assert "<b>" not in svg

@@ -79,12 +79,12 @@ def test_a_report_of_another_version_is_one_sentence(
     old.write_text(json.dumps({**fields, **change}))
     with pytest.raises(UsageError) as caught:
         read_report(old)
-    assert str(caught.value) == f"{old}: {flaw}. Make it anew with `hallulab report` on its run folder."
+    assert str(caught.value) == f"{old}: {flaw}. Recreate it with `hallulab report` on its run folder."
 
 
 def test_what_is_no_json_is_no_report(tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text("{")
-    with pytest.raises(UsageError, match=r"report\.json: not valid JSON \(.*\)\. Make it anew with"):
+    with pytest.raises(UsageError, match=r"report\.json: not valid JSON \(.*\)\. Recreate it with"):
         read_report(tmp_path / "report.json")
 
 

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.simulator.metrics.costs import CostSection
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_fields import Price
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.prices import Price
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.estimate import CostEstimate, Range, build_range, estimate, print_estimate
 from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors
@@ -76,7 +76,7 @@ def test_a_model_without_a_price_makes_money_unknown(demo_replay: RunFolder) -> 
 
 def test_without_prices_money_is_said_to_be_unknown(demo_replay: RunFolder) -> None:
     shown = printed(demo_replay)
-    assert shown.startswith("13 users with 5 chatbots each, told from 2 personas:\n")
+    assert shown.startswith("13 users with 5 chatbots each, estimated from 2 personas:\n")
     assert "Money is unknown: the experiment has no `prices` (docs/experiment.md)." in shown
     assert "goes on from there" in shown
 
@@ -94,7 +94,7 @@ def test_the_command_plays_two_personas_of_more_and_another_run_goes_on_from_the
     with words_for_vectors(), limited_endpoint(ignoring()) as url:
         asked = flags(pack, "--model", "stub", "--out", out, "--repeats", "2", url=url, detectors="lexical")
         assert hallulab(*asked, "--estimate").out.startswith(
-            "6 users with 1 chatbot each, told from 2 personas:"
+            "6 users with 1 chatbot each, estimated from 2 personas:"
         )
         assert {one.persona for one in RunFolder(out).read_conversations()} == {"ann", "ben"}
         told = json.loads(hallulab(*asked, "--estimate", "--json").out)

@@ -20,8 +20,8 @@ from hallulab.scenarios.chats.formats import format_of, list_written_formats, re
 from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.csv_cells import is_formula
 from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.files.tables import is_formula
 from hallulab.scenarios.transcript import (
     Branch,
     Conversation,
@@ -32,7 +32,7 @@ from hallulab.scenarios.transcript import (
     Verdict,
 )
 from hallulab.simulator.options.groups import ExportSelection
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.importing import import_chats
@@ -104,21 +104,59 @@ def saved_run(folder: Path, chats: Sequence[Conversation], verdicts: Sequence[Ve
 
 def again(run: RunFolder, format: str, wanted: ExportSelection = ALL) -> list[Conversation]:
     """The conversations of a run, exported and imported."""
+    return list(export_and_import(run, format, wanted).read_conversations())
+
+
+def export_and_import(run: RunFolder, format: str, wanted: ExportSelection = ALL) -> RunFolder:
     out, back = run.path / f"out.{format}", RunFolder(run.path / f"back-{format}")
     export_chats(run, format, wanted, out)
     found = format_of(out)
     assert found == READ_AS.get(format, format)
     asyncio.run(import_chats(out, back, Imported(file="x", format=found), "imported"))
-    return list(back.read_conversations())
+    return back
+
+
+def read_verdicts(run: RunFolder) -> list[Verdict]:
+    """The verdicts of a run, in the order of its conversations and turns."""
+    held = run.read_journals()
+    order = {one.id: place for place, one in enumerate(held.conversations)}
+    return sorted(held.verdicts, key=lambda one: (order[one.conversation], one.turn, one.detector))
+
+
+OUTCOMES = st.sampled_from(["clean", "flagged", "failed", "abstained"])
+
+
+@st.composite
+def judged_runs(draw: st.DrawFn) -> tuple[list[Conversation], list[Verdict]]:
+    """Conversations of a run, and verdicts on some of their turns."""
+    found = draw(runs())
+    verdicts = []
+    for one in found:
+        for turn in one.turns:
+            outcomes = draw(
+                st.lists(st.sampled_from(["clean", "flagged", "failed", "abstained"]), max_size=2)
+            )
+            for detector, outcome in zip("de", outcomes, strict=False):
+                if outcome in ("clean", "flagged"):
+                    spans = [(0, len(turn.reply))] if outcome == "flagged" and turn.reply else []
+                    verdicts.append(scored(one.id, turn.index, spans, detector=detector))
+                else:
+                    verdicts.append(unscored(one.id, turn.index, outcome, detector=detector))
+    return found, verdicts
 
 
 @pytest.mark.parametrize("format", WHOLE)
 @examples(60)
-@given(chats=runs())
-def test_an_import_of_an_export_gives_the_same_conversations(format: str, chats: list[Conversation]) -> None:
+@given(run=judged_runs())
+def test_an_import_of_an_export_gives_the_same_conversations_and_verdicts(
+    format: str, run: tuple[list[Conversation], list[Verdict]]
+) -> None:
     folder = Path(tempfile.mkdtemp())
     try:
-        assert again(saved_run(folder, chats), format) == chats
+        saved = saved_run(folder, *run)
+        back = export_and_import(saved, format)
+        assert list(back.read_conversations()) == run[0]
+        assert read_verdicts(back) == read_verdicts(saved)
     finally:
         shutil.rmtree(folder)
 
@@ -224,7 +262,7 @@ def test_each_verdict_is_an_event_and_one_that_failed_or_abstained_says_so(tmp_p
             {
                 key.removeprefix("gen_ai.evaluation."): one
                 for key, one in event.items()
-                if key[:9] != "hallulab."
+                if key != "hallulab.version"
             }
             for event in span["events"]
         ]
@@ -242,21 +280,38 @@ def test_each_verdict_is_an_event_and_one_that_failed_or_abstained_says_so(tmp_p
     ]
 
 
-def test_an_event_has_the_whole_verdict(tmp_path: Path) -> None:
-    run = half_judged(tmp_path)
-    export_chats(run, "otlp", ALL, tmp_path / "x")
-    back = [
-        Verdict(
-            **json.loads(event["hallulab.judgement"]),
-            conversation=span["attributes"]["gen_ai.conversation.id"],
-            turn=turn,
-            detector=event["gen_ai.evaluation.name"],
-            version=event["hallulab.version"],
-        )
-        for turn, span in enumerate(one for one in list_spans(tmp_path / "x") if one["name"] == "chat")
-        for event in span["events"]
-    ]
-    assert back == [Verdict.model_validate_json(line) for line in run.verdicts.read_text().splitlines()]
+def test_a_report_of_imported_chats_has_the_verdicts_of_the_file(tmp_path: Path) -> None:
+    back = export_and_import(half_judged(tmp_path), "otlp")
+    saved = back.read_experiment()
+    assert saved is not None
+    assert saved.detectors == {"d": "1", "e": "1"}
+    assert saved.imported is not None
+    assert saved.imported.notes == ()
+
+
+def test_an_import_without_verdicts_writes_no_journal_of_them(tmp_path: Path) -> None:
+    back = export_and_import(saved_run(tmp_path, [chat("a", "It is 1.")]), "openai")
+    assert sorted(path.name for path in back.path.iterdir()) == ["conversations.jsonl", "experiment.json"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wrong"),
+    [
+        ('"end": 2', '"end": 99', "'d': field `spans.0`: a span [0, 99) outside the reply"),
+        ('"turn": 2', '"turn": 7', "'e': it is about no turn of it."),
+        ('"version": "1"', '"version": "2"', "'e': verdicts are of several versions of it."),
+    ],
+)
+def test_a_verdict_that_does_not_fit_is_refused(before: str, after: str, wrong: str, tmp_path: Path) -> None:
+    export_chats(half_judged(tmp_path), "jsonl", ALL, tmp_path / "x.jsonl")
+    head, found, tail = (tmp_path / "x.jsonl").read_text().rpartition(before)
+    assert found
+    (tmp_path / "x.jsonl").write_text(f"{head}{after}{tail}")
+    about = Imported(file="x", format="jsonl")
+    with pytest.raises(UsageError) as refused:
+        asyncio.run(import_chats(tmp_path / "x.jsonl", RunFolder(tmp_path / "back"), about, "imported"))
+    assert str(refused.value).startswith(f"{tmp_path}/x.jsonl: conversation 'a', verdict of {wrong}")
+    assert not (tmp_path / "back").exists()
 
 
 def test_verdicts_are_left_out_with_the_spans(tmp_path: Path) -> None:

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.metrics.comparison import Finding
 from hallulab.simulator.metrics.comparisons import (
     ComparisonSection,
+    Finding,
     describe_planning,
     explain_intervals,
 )
-from hallulab.simulator.metrics.failures_counts import Failure
+from hallulab.simulator.metrics.failures import Failure
 from hallulab.simulator.metrics.flagged import Example, Flagged
 from hallulab.simulator.metrics.hallucinations import Row
-from hallulab.simulator.metrics.rows import build_row
+from hallulab.simulator.metrics.results import build_row
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.report.build import render_headlines
-from hallulab.simulator.show.document import RunReport
 from tests.simulator.counted import build_report
 
 
@@ -41,8 +41,8 @@ def line(chatbot: str, rate: float | None, detector: str = "d", **fields: Any) -
 def test_the_best_is_named_where_the_test_says_so() -> None:
     made = report({"best": "b"}, line("a", 0.5), line("b", 0.25, hpt_1_ci95=(0.1, 0.4)))
     assert render_headlines(made) == [
-        "By d, b hallucinates least: 0.25 [0.10, 0.40] per turn, which the paired test tells from every "
-        "other chatbot (p < 0.05 after Holm's correction)."
+        "By d, b hallucinates least: 0.25 [0.10, 0.40] per turn, significantly less than every other chatbot "
+        "(paired test, p < 0.05 after Holm's correction)."
     ]
 
 
@@ -55,7 +55,7 @@ def test_behind_the_number_of_a_chatbot_stands_how_many_of_its_conversations_fai
     made = report({"best": "b"}, line("a", 0.5), line("b", 0.0))
     failed = Failure(chatbot="b", conversations=10, failed=2, first_error="It broke.")
     assert render_headlines(made.model_copy(update={"failures": (failed,)}))[0].startswith(
-        "By d, b hallucinates least: 0.00 per turn (and 2 of its 10 conversations failed), which the paired "
+        "By d, b hallucinates least: 0.00 per turn (and 2 of its 10 conversations failed), significantly "
     )
 
 
@@ -68,89 +68,95 @@ TIE: dict[str, Any] = {
 }
 
 
-def test_too_few_personas_are_said_with_what_an_interval_and_a_test_need() -> None:
-    made = report({**PAIR, "pairs": 2, "personas_needed": 1616}, a=0.5, b=0.25, c=0.75)
-    assert render_headlines(made) == [
-        "2 personas are too few to rank the chatbots: 6 are needed for an interval, at least about 1,616 to "
-        "tell a from b."
-    ]
-    assert describe_planning(made) == [
-        "d: b has the fewest; of those that the test does not tell from it, a is nearest. They differ by "
-        "0.25 per turn with 2 personas; at least about 1,616 would tell them apart (80% power for this pair "
-        "alone)."
-    ]
+THREE = {"a": 0.5, "b": 0.5, "c": 1.0}
 
 
-def test_all_that_tie_as_nearest_are_named_and_the_number_says_for_which() -> None:
-    found = {**PAIR, "nearest": ["a", "c"], "pairs": 2, "personas_needed": 16}
-    assert describe_planning(report(found, a=0.5, b=0.25, c=0.5)) == [
-        "d: b has the fewest; of those that the test does not tell from it, a and c are nearest. a and b "
-        "differ by 0.25 per turn with 2 personas; at least about 16 would tell these two apart (80% power "
-        "for this pair alone)."
-    ]
+@pytest.mark.parametrize(
+    ("found", "rates", "sentence"),
+    [
+        (
+            {**PAIR, "pairs": 2, "personas_needed": 1616},
+            {"a": 0.5, "b": 0.25, "c": 0.75},
+            "Too few personas (2) to rank the chatbots. Intervals need 6; telling a and b apart needs about "
+            "1,616.",
+        ),
+        (
+            {**PAIR, "pairs": 9, "personas_needed": 40},
+            {"a": 0.5, "b": 0.25},
+            "No chatbot hallucinates significantly least with 9 personas; telling a and b apart needs about "
+            "40.",
+        ),
+        (
+            {**TIE, "pairs": 2, "least_personas": 7},
+            THREE,
+            "Too few personas (2) to rank the chatbots. Intervals need 6; a test of 3 chatbots needs at "
+            "least 7.",
+        ),
+        (
+            {**TIE, "pairs": 8, "least_personas": 9},
+            THREE,
+            "No chatbot hallucinates significantly least with 8 personas; a test of 3 chatbots needs at "
+            "least 9.",
+        ),
+        (
+            {**TIE, "pairs": 13, "least_personas": 9},
+            THREE,
+            "No chatbot hallucinates significantly least with 13 personas; the number for a and b is not "
+            "estimated: on average they do not differ at all.",
+        ),
+    ],
+)
+def test_the_headline_says_what_it_takes_to_rank_the_chatbots(
+    found: dict[str, Any], rates: dict[str, float], sentence: str
+) -> None:
+    assert render_headlines(report(found, **rates)) == [sentence]
 
 
-def test_enough_personas_for_an_interval_may_still_not_tell() -> None:
-    found = {**PAIR, "pairs": 9, "personas_needed": 40}
-    assert render_headlines(report(found, a=0.5, b=0.25)) == [
-        "9 personas do not tell which chatbot hallucinates least; needed are at least about 40 to tell a "
-        "from b."
-    ]
+@pytest.mark.parametrize(
+    ("found", "rates", "sentence"),
+    [
+        (
+            {**PAIR, "pairs": 2, "personas_needed": 1616},
+            {"a": 0.5, "b": 0.25, "c": 0.75},
+            "d: b has the fewest; not significantly different: a. a and b differ by 0.25 per turn with 2 "
+            "personas; telling them apart needs about 1,616 (80% power for this pair alone).",
+        ),
+        (
+            {**PAIR, "nearest": ["a", "c"], "pairs": 2, "personas_needed": 16},
+            {"a": 0.5, "b": 0.25, "c": 0.5},
+            "d: b has the fewest; not significantly different: a and c. a and b differ by 0.25 per turn with "
+            "2 personas; telling them apart needs about 16 (80% power for this pair alone).",
+        ),
+        (
+            {**PAIR, "pairs": 9, "personas_needed": 40, "seed_share": 0.25},
+            {"a": 0.5, "b": 0.25},
+            "d: b has the fewest; not significantly different: a. a and b differ by 0.25 per turn with 9 "
+            "personas; telling them apart needs about 40 (80% power for this pair alone). More seeds of the "
+            "same personas can remove 25% of this difference's variance at most; the rest takes more "
+            "personas.",
+        ),
+        (
+            {**TIE, "lowest": ["a", "b", "c"], "pairs": 2},
+            {"a": 0.5, "b": 0.5, "c": 0.5},
+            "d: a, b and c have the fewest. The personas that tell a and b apart are not estimated: on "
+            "average they do not differ at all.",
+        ),
+    ],
+)
+def test_planning_names_the_lowest_and_the_nearest(
+    found: dict[str, Any], rates: dict[str, float], sentence: str
+) -> None:
+    assert describe_planning(report(found, **rates)) == [sentence]
 
 
-def test_where_personas_have_several_seeds_it_says_what_more_of_them_can_do() -> None:
-    found = {**PAIR, "pairs": 9, "personas_needed": 40, "seed_share": 0.25}
-    [sentence] = describe_planning(report(found, a=0.5, b=0.25))
-    assert sentence.endswith(
-        "(80% power for this pair alone). More seeds of the same personas can remove 25% of this "
-        "difference's variance at most; the rest takes more personas."
-    )
-
-
-def test_what_cannot_be_estimated_is_said_with_the_least_that_the_test_needs() -> None:
-    made = report({**TIE, "pairs": 2, "least_personas": 7}, a=0.5, b=0.5, c=1.0)
-    assert render_headlines(made) == [
-        "2 personas are too few to rank the chatbots: 6 are needed for an interval, at least 7 for a test of "
-        "3 chatbots."
-    ]
-    assert describe_planning(made) == [
-        "d: a and b have the fewest. How many personas would tell them apart is not estimated: on average "
-        "they do not differ at all."
-    ]
-
-
-def test_of_more_than_two_the_reason_says_for_which_there_is_no_number() -> None:
-    found = {**TIE, "lowest": ["a", "b", "c"], "pairs": 2}
-    assert describe_planning(report(found, a=0.5, b=0.5, c=0.5)) == [
-        "d: a, b and c have the fewest. How many personas would tell a from b is not estimated: on average "
-        "they do not differ at all."
-    ]
-
-
-def test_fewer_personas_than_the_test_needs_are_told_so() -> None:
-    made = report({**TIE, "pairs": 8, "least_personas": 9}, a=0.5, b=0.5, c=1.0)
-    assert render_headlines(made) == [
-        "8 personas do not tell which chatbot hallucinates least; needed are at least 9 for a test of 3 "
-        "chatbots."
-    ]
-
-
-def test_no_fewer_personas_are_asked_for_than_the_run_has() -> None:
-    made = report({**TIE, "pairs": 13, "least_personas": 9}, a=0.5, b=0.5, c=1.0)
-    assert render_headlines(made) == [
-        "13 personas do not tell which chatbot hallucinates least; how many would tell a from b is not "
-        "estimated: on average they do not differ at all."
-    ]
-
-
-def test_each_detectors_reason_is_said() -> None:
-    made = report({**TIE, "pairs": 13}, a=0.5, b=0.5, c=1.0)
+def test_the_reason_of_each_detector_is_given() -> None:
+    made = report({**TIE, "pairs": 13}, **THREE)
     [found] = made.of(ComparisonSection).findings
     other = found.model_copy(update={"detector": "e", "undecided": ("b", "c")})
     assert render_headlines(made.model_copy(update={"findings": (found, other)})) == [
-        "13 personas do not tell which chatbot hallucinates least; how many would tell a from b by d is not "
-        "estimated: on average they do not differ at all; how many would tell b from c by e is not "
-        "estimated: on average they do not differ at all."
+        "No chatbot hallucinates significantly least with 13 personas; the number for a and b by d is not "
+        "estimated: on average they do not differ at all; the number for b and c by e is not estimated: on "
+        "average they do not differ at all."
     ]
 
 
@@ -159,10 +165,7 @@ def test_each_detectors_reason_is_said() -> None:
     [
         ({"a": None, "b": None}, "By d: nothing was scored."),
         ({"a": 0.5}, "By d, a hallucinates 0.50 per turn; there is no other to compare with."),
-        (
-            {"a": 0.5, "b": None},
-            "By d, nothing tells which chatbot hallucinates least. Nothing was scored of b.",
-        ),
+        ({"a": 0.5, "b": None}, "By d, no chatbot hallucinates significantly least. Not scored: b."),
     ],
 )
 def test_where_there_is_nothing_to_compare(rates: dict[str, float | None], sentence: str) -> None:
@@ -221,7 +224,7 @@ def test_one_reason_for_all_is_said_once() -> None:
 
 
 def test_the_reason_of_enough_personas_is_said_beside_a_headline_on_the_ranking() -> None:
-    reason = "all personas have the same HPT-1, so nothing tells how far it may be off"
+    reason = "every persona has the same HPT-1"
     rows = [line(name, 0.5, no_interval=reason, personas=6) for name in "ab"]
     made = report({"undecided": ("a", "b"), "pairs": 6}, *rows)
     assert explain_intervals(made) == [f"Each chatbot: {reason}."]

@@ -9,11 +9,10 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs import pack_files
 from hallulab.scenarios.packs.pack import Document
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
-from hallulab.simulator.report import parts
 from hallulab.simulator.report.facts import get_personas
-from hallulab.simulator.report.parts import count_part
+from hallulab.simulator.report.shards import count_part
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.tiny_pack import make_pack
 from tests.simulator.sharded import make_run
@@ -47,7 +46,9 @@ def test_personas_are_read_without_the_documents(tmp_path: Path, read: list[Path
 def test_a_report_tries_documents_once(
     in_shards: bool, tmp_path: Path, read: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "_count_each", lambda shards: map(count_part, shards))
+    monkeypatch.setattr(
+        "hallulab.simulator.report.shards._count_each", lambda shards: [*map(count_part, shards)]
+    )
     run = make_run(tmp_path / "run", 1, in_shards=in_shards)
     pack = make_pack(tmp_path / "pack")
     run.write_experiment(saved(pack))

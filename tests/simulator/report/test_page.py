@@ -238,7 +238,7 @@ def test_markup_in_any_text_is_shown_as_text(chromium: webdriver.Chrome, tmp_pat
 @in_browser
 def test_markup_that_came_through_could_not_run(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     show(chromium, tmp_path, page().replace("</main>", "<script>document.title = 'taken'</script></main>"))
-    assert chromium.title == "hallulab: consumer-grievance-india"
+    assert chromium.title == "hallulab report: consumer-grievance-india"
     assert any("Content Security Policy" in entry["message"] for entry in chromium.get_log("browser"))
 
 
@@ -305,7 +305,7 @@ def hint(html: str) -> list[str]:
 def test_three_personas_have_no_interval_anywhere_but_the_reason() -> None:
     html = page()
     assert hint(html) == []
-    assert "3 personas are too few to rank the chatbots: 6 are needed for an interval" in html
+    assert "Too few personas (3) to rank the chatbots. Intervals need 6" in html
     assert "95%" not in html
     assert 'class="whisker"' not in html
     assert 'class="ci">[' not in html

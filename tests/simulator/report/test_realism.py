@@ -11,10 +11,10 @@ from hallulab.scenarios.attacks.attack import AttackRecord, UserOrder, load_orde
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Turn
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import BranchedFrom, Imported, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.report.realism import run_messages
+from hallulab.simulator.report.realism import read_run_messages
 from tests.builders import conversation
 
 PACK = "consumer-grievance-india"
@@ -34,7 +34,7 @@ def saved_run(folder: Path, held: list[Conversation], **fields: Any) -> RunFolde
 def test_messages_have_their_user_and_the_personas_facts(tmp_path: Path) -> None:
     persona = next(one for one in load_scenario(PACK).personas if one.id == PERSONA)
     run = saved_run(tmp_path, [conversation("a", ["No.", "Yes."], persona=PERSONA, seed=3)])
-    (found,) = run_messages(run)
+    (found,) = read_run_messages(run)
     assert (found.user, found.texts) == (("s", PERSONA, 3), ("Hi there", "Hi there"))
     assert found.facts == persona.facts != ()
 
@@ -42,7 +42,7 @@ def test_messages_have_their_user_and_the_personas_facts(tmp_path: Path) -> None
 def test_imported_conversations_have_a_user_each(tmp_path: Path) -> None:
     held = [conversation("a", ["No."]), conversation("b", ["Yes."])]
     run = saved_run(tmp_path, held, imported=Imported(file="x", format="csv"))
-    assert [one.user[1] for one in run_messages(run)] == ["a", "b"]
+    assert [one.user[1] for one in read_run_messages(run)] == ["a", "b"]
 
 
 def test_orders_that_an_attack_put_in_are_not_counted(tmp_path: Path) -> None:
@@ -50,11 +50,11 @@ def test_orders_that_an_attack_put_in_are_not_counted(tmp_path: Path) -> None:
     turn = Turn(index=0, user=UserOrder(turn=0, order=order).after("Who pays?"), reply="No.")
     planted = AttackRecord(documents=1, orders=(order,), by_users=True)
     run = saved_run(tmp_path, [conversation("a", [], turns=(turn,))], planted=planted)
-    assert run_messages(run)[0].texts == ("Who pays?",)
+    assert read_run_messages(run)[0].texts == ("Who pays?",)
 
 
 def test_a_run_that_branches_off_is_refused(tmp_path: Path) -> None:
     source = BranchedFrom(run="runs/demo", chatbot="vanilla", digest="0")
     run = saved_run(tmp_path, [conversation("a", ["No."])], branched_from=source)
     with pytest.raises(UsageError, match=r"users' messages are those of runs/demo\. Measure that run"):
-        run_messages(run)
+        read_run_messages(run)

@@ -4,9 +4,10 @@ from rich.console import Console
 
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.metrics.attacks import AttackRow, describe_attacks
+from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.report.build import describe_omissions
-from hallulab.simulator.report.terminal import print_report
-from hallulab.simulator.show.document import RunReport
+from hallulab.simulator.report.document import build_summary
+from hallulab.simulator.show.terminal import print_document
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import build_report
 from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
@@ -22,7 +23,7 @@ def example_report(twins: int = 1) -> RunReport:
 def printed(report: RunReport, width: int) -> list[str]:
     console = Console(width=width, no_color=True)
     with console.capture() as capture:
-        print_report(report, console)
+        print_document(build_summary(report), console)
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
@@ -55,8 +56,8 @@ def test_what_was_found_stands_first_and_then_whether_it_ranks_the_chatbots() ->
         "(6 of 8 each); 7 more were not scored by both detectors. For example, "
     )
     assert first.rstrip().endswith(
-        "3 personas are too few to rank the chatbots: 6 are needed for an interval, at least about 165 by "
-        "halludetect and 95 by metarag to tell fact-checker from agent."
+        "Too few personas (3) to rank the chatbots. Intervals need 6; telling fact-checker and agent apart "
+        "needs about 165 by halludetect and 95 by metarag."
     )
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer.talks import TalkSource
 from tests.builders import conversation, scored
 from tests.simulator.viewer.asking import Answer, Asker

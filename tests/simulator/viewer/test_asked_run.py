@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hallulab.simulator.options.groups import ModelOptions
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.viewer.asked_run import HEAD, fill_form, read_asked_run
 from hallulab.simulator.viewer.form import MORE, FormError

@@ -124,7 +124,7 @@ def test_two_runs_are_chosen_and_a_changed_turn_leads_to_both_replies(page: Page
     assert page.locator("h1").inner_text() == "B (after) beside A (before)"
     kinds = page.locator("h3:has(+ .changes)").all_inner_texts()
     assert [kind.split()[0] for kind in kinds] == ["new", "gone"]
-    assert "d on editor" in page.locator("article").first.inner_text()
+    assert "editor, asha, seed 0, turn 1, by d" in page.locator("article").first.inner_text()
     page.locator("text=Both conversations side by side").first.click()
     assert page.url.endswith("#turn-0")
     assert page.locator(".head a").all_inner_texts() == ["editor", "editor"]

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.options.groups import ModelOptions
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.viewer.launching import FILE, Launcher
 from hallulab.simulator.viewer.offers import load_start_source

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.launching import FILE, Launcher
 from hallulab.simulator.viewer.offers import StartSource

@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer.form import MAIN, FormError, list_fields, read_form, show_value
 
 

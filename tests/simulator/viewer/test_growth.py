@@ -9,7 +9,7 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.shards import list_shards
+from hallulab.simulator.records.journal_files import list_shards
 from hallulab.simulator.viewer import growth, index
 from hallulab.simulator.viewer.growth import Growth
 from hallulab.simulator.viewer.index import Counts, RunIndex

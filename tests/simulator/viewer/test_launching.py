@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.asked_run import AskedRun, read_asked_run
@@ -254,7 +254,7 @@ def test_a_stopped_run_keeps_what_is_finished_and_goes_on(
 VIEWER = textwrap.dedent(
     """
     import os, pathlib, signal, sys
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.viewer.launching import Launcher
     from hallulab.simulator.viewer.offers import StartSource
     from tests.simulator.viewer.launched import COMMAND, wait_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.index import RunIndex

@@ -12,7 +12,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage, Span, Turn
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.shards import list_shards
+from hallulab.simulator.records.journal_files import list_shards
 from hallulab.simulator.viewer import app
 from hallulab.simulator.viewer.app import _SCRIPTS, A_PAGE, find_fewest
 from hallulab.simulator.viewer.index import Rate

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.simulator.records.config import Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer import asked_run
 from hallulab.simulator.viewer.launching import Launcher
 from hallulab.simulator.viewer.offers import StartSource

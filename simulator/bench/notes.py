@@ -1,0 +1,207 @@
+"""Sentences on the results of a benchmark: what they leave out, what flatters them, and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hallulab.scenarios.text.wording import (
+    NOTHING,
+    choose_noun,
+    format_count,
+    format_number,
+    render_one_line,
+    shorten_line,
+)
+from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, RaterAgreement
+from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
+from hallulab.simulator.bench.results import BenchData, BenchReport
+from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
+from hallulab.simulator.bench.significance import RankTest, SourceTest
+from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, UNDEFINED, explain_no_interval
+
+
+def render_headlines(report: BenchReport) -> list[str]:
+    """Say what failed, where it is much, and on how many of the replies is measured, where not on all."""
+    data = report.data
+    if not data.part:
+        return [*report.warnings]
+    learnt = "" if data.folds or not data.trained_on else f"; {_describe_training(data)}"
+    return [*report.warnings, f"Measured on {data.part}{learnt}."]
+
+
+def _describe_training(data: BenchData) -> str:
+    return f"{data.trained_on:,} {choose_noun(data.trained_on, 'training example')}: {data.split}"
+
+
+def format_bound(bound: float) -> str:
+    """Format a bound of an interval in [0, 1], such as `.71`."""
+    return f"{bound:.2f}".removeprefix("0")
+
+
+def list_notes(report: BenchReport) -> list[str]:
+    """Write sentences on what the numbers leave out, and on what flatters them."""
+    return [
+        *render_data_notes(report.data),
+        *render_interval_notes(report),
+        *render_notes(report.replies),
+        *render_caveats(report.rows),
+    ]
+
+
+def render_data_notes(data: BenchData) -> list[str]:
+    """Write sentences on replies that are not measured on, and on the training part."""
+    found = [*map(render_one_line, data.notes)]
+    if data.left_out:
+        reasons = (f"{shorten_line(reason)} ({lines:,})" for reason, lines in data.left_out.items())
+        found.append(f"Left out of the data, and in no number: {', '.join(reasons)}.")
+    if data.folds:
+        found.append(
+            f"{data.split}: each learner judged every fold as trained on the others, on "
+            f"{data.trained_on:,} replies in the mean; measured on {data.tested_on:,}."
+        )
+    elif data.trained_on and not data.part:  # else it is the headline
+        found.append(f"{_describe_training(data)}; measured on {data.tested_on:,}.")
+    if data.groups_in_both:
+        both = format_count(data.groups_in_both, "group")
+        found.append(f"{both} learnt from and measured on: what was learnt there flatters the numbers.")
+    found += [f"{name} was not trained here: {reason}" for name, reason in data.not_trained.items()]
+    if data.raters is not None:
+        found.append(render_raters_line(data.raters))
+    return found
+
+
+def render_interval_notes(report: BenchReport) -> list[str]:
+    """Explain why numbers of detectors have no interval; those of the floors never vary."""
+    found = []
+    for level in report.levels:
+        rows = report.at(level)
+        too_few = explain_no_interval(rows[0].groups, "group")
+        detectors = [row for row in rows if row.detector not in (FLAG_ALL, MAJORITY)]
+        lacking = [row.detector for row in detectors if _is_interval_missing(row)]
+        if too_few is not None:
+            found.append(f"{level} level: {too_few}.")
+        elif lacking:
+            found.append(
+                f"{level} level, {', '.join(lacking)}: no interval with fewer than {LEAST_FOR_INTERVAL} "
+                "groups (for AUROC and balanced accuracy: of positives, and of negatives), if over "
+                f"{UNDEFINED:.0%} of the resamples are undefined, or if all are equal."
+            )
+    return found
+
+
+def _is_interval_missing(row: AnyRow) -> bool:
+    """Return whether a number could have an interval and has none."""
+    fields = ("f1",) if isinstance(row, SpanRow) else ("auroc", "auprc", "f1", "balanced_accuracy")
+    return any(getattr(row, f"{field}_ci95") is None and getattr(row, field) is not None for field in fields)
+
+
+def render_raters_line(found: RaterAgreement) -> str:
+    """Say how far the people behind the labels agree."""
+    label, others = (
+        f"AUROC {format_number(one.auroc, 3)}, balanced accuracy {format_number(one.balanced_accuracy, 3)}, "
+        f"F1 {format_number(one.f1, 3)}"
+        for one in (found.label, found.others)
+    )
+    made = f"{found.ratings:,} ratings of {found.replies:,} {choose_noun(found.replies, 'reply', 'replies')}"
+    return (
+        f"Raters ({made}): Krippendorff's alpha {format_number(found.alpha, 3)}. One rater against the "
+        f"label, in which that one has a say: {label}; against the median of the others: {others}."
+    )
+
+
+def render_notes(costs: Sequence[LevelRow]) -> list[str]:
+    """Write sentences on what the numbers leave out, and on how to read them."""
+    found = []
+    for row in costs:
+        gaps = {"abstained": "abstention", "failed": "failure"}
+        listed = ", ".join(
+            format_count(count, word) for field, word in gaps.items() if (count := getattr(row, field))
+        )
+        if row.parse_failures:
+            listed += f" ({row.parse_failures} by an unreadable answer)"
+        if listed:
+            found.append(f"{row.detector}: in no number but coverage: {listed}.")
+    for row in costs:
+        own = row.fold_thresholds
+        if len(set(own)) > 1:
+            spread = f"{format_number(min(own), 3)} to {format_number(max(own), 3)}"
+            found.append(
+                f"{row.detector}: its threshold is the mean of {len(own)} folds' own, {spread}; each "
+                "reply was decided by its fold's."
+            )
+    batched = [row.detector for row in costs if row.batched]
+    if batched:
+        found.append(
+            f"Judged in batches (time of a reply is its batch's over its size): {', '.join(batched)}."
+        )
+    informed = [row.detector for row in costs if row.told_origin]
+    if informed:
+        found.append(f"Given each reply's author, unknown for a new chatbot: {', '.join(informed)}.")
+    replayed = [row.detector for row in costs if row.replayed_calls]
+    if replayed:
+        found.append(
+            "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are of the "
+            f"replies without any: {', '.join(replayed)}."
+        )
+    return found
+
+
+def render_caveats(rows: Sequence[AnyRow]) -> list[str]:
+    """Write sentences on what flatters a detector's numbers: cut replies, quotations not in the reply."""
+    found = []
+    for row in rows:
+        cut = row.truncated_scored + row.truncated_abstained
+        if row.level == "response" and cut:
+            found.append(
+                f"{row.detector}: replies cut to fit: {row.truncated_scored} scored, "
+                f"{row.truncated_abstained} abstained from; one counts only if what was left is flagged, "
+                "so no miss among them lowers recall."
+            )
+    for row in rows:
+        if isinstance(row, SpanRow) and row.unlocated:
+            found.append(
+                f"{row.detector}: {format_count(row.unlocated, 'flagged span')} without a place in the "
+                "reply: wrong by the exact rule, in no other number on spans."
+            )
+    return found
+
+
+def render_friedman_line(found: SourceTest) -> str:
+    """Describe the test over all detectors in a sentence."""
+    return (
+        f"Friedman test over {found.groups:,} sources, detectors ranked in each by their Brier score: "
+        f"{format_p_value(found.p_value)}. Mean ranks (1: least error): {_format_ranks(found)}."
+    )
+
+
+def explain_chats_counted(chats: ChatReport) -> str:
+    """Say what the means over conversations count."""
+    if chats.counted == "spans":
+        return "Counted are hallucinations: flagged spans that meet annotated ones."
+    return "Counted are turns, not single hallucinations: not every turn says where they are."
+
+
+def render_chat_friedman_lines(tests: Sequence[ChatFriedman]) -> list[str]:
+    """Describe the tests over all detectors on conversations, one sentence each."""
+    return [
+        f"Friedman test of {found.metric} over {format_count(found.conversations, 'chat')}: "
+        f"{format_p_value(found.p_value)}. Mean ranks (1: highest): {_format_ranks(found)}."
+        for found in tests
+    ]
+
+
+def _format_ranks(found: RankTest) -> str:
+    ranked = sorted(found.mean_ranks.items(), key=lambda pair: pair[1])
+    return ", ".join(f"{name} {format_number(rank, 2)}" for name, rank in ranked)
+
+
+def format_p_value(p: float | None) -> str:
+    """Format a p-value for people; a dash where there was nothing to test."""
+    return f"p = {NOTHING if p is None else format(p, '.3g')}"
+
+
+def render_reason_lines(costs: Sequence[LevelRow]) -> list[str]:
+    """Say why judgements are missing, by detector."""
+    return [
+        f"{row.detector}: {found.n} {found.outcome}: {found.reason}" for row in costs for found in row.reasons
+    ]

@@ -1,0 +1,206 @@
+"""The charts of a run's page, each a function in `CHARTS` that draws the rows of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from hallulab.simulator.metrics.hallucinations import Row
+from hallulab.simulator.metrics.results import mark
+from hallulab.simulator.show.charts import (
+    APART,
+    WIDTH,
+    Dot,
+    DotPoint,
+    choose_axis_steps,
+    describe_interval,
+    draw_dots,
+)
+from hallulab.simulator.show.document import Figures
+from hallulab.simulator.show.html import Tick, render_part
+
+Chart = Callable[[Sequence[Row]], tuple[str, str] | None]
+"""Returns a title and an SVG element, in which texts are escaped; None: there is nothing to draw."""
+
+
+def draw_charts(rows: Sequence[Row], legend: str) -> Figures:
+    """Draw all charts.
+
+    Args:
+        rows: of a report.
+        legend: words below the charts.
+    """
+    drawn = (draw(rows) for draw in CHARTS)
+    return Figures([chart for chart in drawn if chart is not None], legend=[legend])
+
+
+def draw_hallucinations(rows: Sequence[Row]) -> tuple[str, str]:
+    """Draw HPT-1."""
+    title = "Hallucinations per turn (HPT-1), lower is better"
+    points = [_build_point(row, "hpt_1") for row in rows]
+    return title, draw_dots(title, points, choose_axis_steps(_list_values(points), None), "{:g}".format)
+
+
+def draw_accuracy(rows: Sequence[Row]) -> tuple[str, str]:
+    """Draw TokAcc-1, from 100% down."""
+    title = "Token accuracy (TokAcc-1), higher is better"
+    points = [_build_point(row, "tokacc_1", 100, "%") for row in rows]
+    return title, draw_dots(title, points, choose_axis_steps(_list_values(points), 100), "{:g}%".format)
+
+
+def _list_values(points: Sequence[DotPoint]) -> list[float]:
+    return [end for point in points for end in (point.value, *(point.ci95 or ())) if end is not None]
+
+
+def _build_point(row: Row, field: Literal["hpt_1", "tokacc_1"], scale: float = 1, unit: str = "") -> DotPoint:
+    value, ci95 = getattr(row, field), getattr(row, f"{field}_ci95")
+    words = "not scored" if value is None else f"{value * scale:.2f}{unit}"
+    if value is not None and not ci95 and row.no_interval:
+        words += f" ({row.no_interval})"
+    return DotPoint(
+        chatbot=row.chatbot,
+        detector=row.detector,
+        value=None if value is None else value * scale,
+        ci95=(ci95[0] * scale, ci95[1] * scale) if ci95 else None,
+        title=f"{row.chatbot}{mark(row)}, {row.detector}: {words}{describe_interval(ci95, scale)}",
+    )
+
+
+LEFT, RIGHT, BOTTOM, HEIGHT = 44.0, 24.0, 40.0, 200.0
+"""Margins of the plot in the SVG's units, and the height of the plot itself."""
+_LINE, _LETTER = 17.0, 7.4
+"""Height of a line of names, and about the width of a letter."""
+_LONGEST = 24
+
+
+@dataclass(frozen=True)
+class CostName:
+    """The name of a chatbot, above its dots."""
+
+    text: str
+    at: float
+    x: float
+    """Its middle; names at the edges are moved inwards."""
+    y: float
+
+
+@dataclass(frozen=True)
+class CostPlot:
+    """The chart, ready to be drawn."""
+
+    height: float
+    """Its height in the SVG's units."""
+    top: float
+    """Where the plot begins, below the names."""
+    floor: float
+    across: str
+    """Name of the axis below."""
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    names: tuple[CostName, ...]
+    dots: tuple[Dot, ...]
+
+
+class CostMeasure(NamedTuple):
+    """Unit of the axis of costs."""
+
+    field: Literal["tokens_per_reply", "calls_per_reply"]
+    label: str
+    digits: int
+    """Decimals of a number of it."""
+
+
+_TOKENS = CostMeasure("tokens_per_reply", "tokens a reply", 0)
+_CALLS = CostMeasure("calls_per_reply", "model calls a reply", 2)
+
+
+def draw_costs(rows: Sequence[Row]) -> tuple[str, str] | None:
+    """Draw tokens a reply against HPT-1; model calls where servers did not report all tokens."""
+    plot = lay_out_costs(rows)
+    if plot is None:
+        return None
+    measure = choose_cost_measure(rows)
+    title = f"Cost against quality: {measure.label}, and HPT-1; left and low is better"
+    silent = dict.fromkeys(
+        row.chatbot for row in rows if row.hpt_1 is not None and row.tokens_per_reply is None
+    )
+    if measure is not _TOKENS and silent:
+        title += f". The server did not report all tokens of {', '.join(silent)}."
+    box = {"width": WIDTH, "left": LEFT, "right": RIGHT}
+    return title, render_part("hallulab.simulator.report", "cost.html", title=title, plot=plot, box=box)
+
+
+def choose_cost_measure(rows: Sequence[Row]) -> CostMeasure:
+    """Return tokens if they are known of all chatbots with a number of hallucinations, else calls."""
+    costs = [row.tokens_per_reply for row in rows if row.hpt_1 is not None]
+    return _TOKENS if any(costs) and None not in costs else _CALLS
+
+
+def lay_out_costs(rows: Sequence[Row]) -> CostPlot | None:
+    """Lay out the chart; None: no chatbot has a cost and a number of hallucinations."""
+    measure = choose_cost_measure(rows)
+    detectors = list(dict.fromkeys(row.detector for row in rows))
+    shown = [(row, getattr(row, measure.field), row.hpt_1) for row in rows]
+    known = [(row, cost, hpt) for row, cost, hpt in shown if cost is not None and hpt is not None]
+    if not any(cost for _, cost, _ in known):
+        return None
+    across = choose_axis_steps([cost for _, cost, _ in known], None)
+    up = choose_axis_steps([end for row, _, hpt in known for end in (hpt, *(row.hpt_1_ci95 or ()))], None)
+
+    def place_x(cost: float) -> float:
+        return round(LEFT + cost / across[-1] * (WIDTH - LEFT - RIGHT), 2)
+
+    names = _place_names({row.chatbot: place_x(cost) for row, cost, _ in known})
+    top = max(name.y for name in names) + 8
+    floor = top + HEIGHT
+
+    def place_y(value: float) -> float:
+        return round(floor - value / up[-1] * HEIGHT, 2)
+
+    dots = []
+    for row, cost, hpt in known:
+        number, ci95 = detectors.index(row.detector), row.hpt_1_ci95
+        dots.append(
+            Dot(
+                x=round(place_x(cost) + (number - (len(detectors) - 1) / 2) * APART, 2),
+                y=place_y(hpt),
+                low=None if ci95 is None else place_y(ci95[0]),
+                high=None if ci95 is None else place_y(ci95[1]),
+                detector=number,
+                title=(
+                    f"{row.chatbot}{mark(row)}, {row.detector}: {cost:,.{measure.digits}f} {measure.label}, "
+                    f"{hpt:.2f}{describe_interval(ci95)}"
+                ),
+            )
+        )
+    return CostPlot(
+        height=floor + BOTTOM,
+        top=top,
+        floor=floor,
+        across=measure.label,
+        x_ticks=tuple(Tick(place_x(step), f"{step:,.10g}") for step in across),
+        y_ticks=tuple(Tick(place_y(step), f"{step:g}") for step in up),
+        names=tuple(names),
+        dots=tuple(dots),
+    )
+
+
+def _place_names(at: dict[str, float]) -> list[CostName]:
+    """Place names above their dots, in as many lines as it takes for none to touch another."""
+    ends: list[float] = []
+    placed = []
+    for name, x in sorted(at.items(), key=lambda item: item[1]):
+        text = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+        half = len(text) * _LETTER / 2
+        middle = min(max(x, half), WIDTH - half)
+        line = next((line for line, end in enumerate(ends) if end + _LETTER <= middle - half), len(ends))
+        if line == len(ends):
+            ends.append(0.0)
+        ends[line] = middle + half
+        placed.append(CostName(text, x, round(middle, 2), (line + 1) * _LINE))
+    return placed
+
+
+CHARTS: Sequence[Chart] = (draw_hallucinations, draw_accuracy, draw_costs)
+"""From left to right, as the page has them."""

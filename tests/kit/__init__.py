@@ -1,0 +1,1 @@
+"""Test equipment that several rooms of tests share, and the benchmarks with them."""

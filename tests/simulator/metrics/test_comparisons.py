@@ -1,0 +1,281 @@
+"""Which chatbot is named as the best: only the one that the paired test tells from every other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.metrics.comparisons import (
+    Comparison,
+    Finding,
+    build_findings,
+    compare,
+    split_by_repeat,
+)
+from hallulab.simulator.metrics.results import build_rows
+from tests.builders import branched, conversation, scored, unscored
+from tests.simulator.counted import tally_all
+
+BOTS = ("vanilla", "editor", "agent")
+
+
+def compared(found: dict[str, list[int | None]]) -> dict[tuple[str, str, str], Comparison]:
+    """Compare chatbots by hallucinations of one-turn chats; None is a failed verdict."""
+    chats, verdicts = [], []
+    for chatbot, hallucinations in found.items():
+        for number, count in enumerate(hallucinations):
+            id = f"{chatbot}{number}"
+            chats.append(conversation(id, ["one two"], chatbot, f"p{number}"))
+            verdicts.append(unscored(id, 0) if count is None else scored(id, 0, [(0, 3)] * count))
+    lines = compare(tally_all(chats, verdicts, BOTS, ["d"]), BOTS, ["d"])
+    return {(line.metric, line.a, line.b): line for line in lines}
+
+
+def test_every_pair_is_compared_by_both_metrics() -> None:
+    assert list(compared({"vanilla": [1]})) == [
+        (metric, a, b)
+        for metric in ("hpt_1", "tokacc_1")
+        for a, b in (("vanilla", "editor"), ("vanilla", "agent"), ("editor", "agent"))
+    ]
+
+
+def test_difference_is_first_minus_second_and_holm_covers_the_pairs() -> None:
+    lines = compared({"vanilla": [1, 1, 1, 1], "editor": [0, 0, 0, 0], "agent": [0, 0, 0, 0]})
+    line = lines["hpt_1", "vanilla", "editor"]
+    assert (line.pairs, line.difference) == (4, 1.0)
+    assert (line.p_value, line.p_holm) == (0.125, 0.375)
+    assert lines["tokacc_1", "vanilla", "editor"].difference == -0.5
+    assert lines["hpt_1", "editor", "agent"].p_holm == 1.0
+
+
+def test_a_comparison_of_fewer_than_six_personas_has_the_reason_in_place_of_an_interval() -> None:
+    five = compared({"vanilla": [1] * 5, "editor": [0] * 5})["hpt_1", "vanilla", "editor"]
+    six = compared({"vanilla": [1, 1, 1, 0, 0, 0], "editor": [0] * 6})["hpt_1", "vanilla", "editor"]
+    assert (five.ci95, five.no_interval) == (None, "5 personas; 6 needed for an interval")
+    assert (six.ci95, six.no_interval) == ((0.166667, 0.833333), None)
+
+
+def test_a_difference_that_is_the_same_with_every_persona_has_the_reason_in_place_of_an_interval() -> None:
+    line = compared({"vanilla": [1] * 6, "editor": [0] * 6})["hpt_1", "vanilla", "editor"]
+    assert (line.difference, line.ci95) == (1.0, None)
+    assert line.no_interval == "every persona has the same difference"
+
+
+def test_the_noise_floor_is_the_mean_difference_of_each_chatbots_halves_by_seed() -> None:
+    counts = {"vanilla": {0: 2, 1: 0}, "editor": {0: 1, 1: 0}}
+    chats = [
+        conversation(f"{bot}{persona}{seed}", ["one two"], bot, persona, seed)
+        for bot in counts
+        for persona in ("asha", "ravi")
+        for seed in (0, 1)
+    ]
+    verdicts = [scored(one.id, 0, [(0, 3)] * counts[one.chatbot][one.seed]) for one in chats]
+    hpt, tokacc = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    assert (hpt.difference, hpt.floor) == (0.5, 1.5)
+    assert tokacc.floor == 0.5
+
+
+def test_without_repeats_there_is_no_noise_floor() -> None:
+    assert compared({"vanilla": [1, 0], "editor": [0, 0]})["hpt_1", "vanilla", "editor"].floor is None
+
+
+def test_only_personas_that_both_have_scored_are_paired() -> None:
+    lines = compared({"vanilla": [5, 1, 0], "editor": [None, 0, 0], "agent": [1]})
+    assert lines["hpt_1", "vanilla", "editor"].pairs == 2
+    assert lines["hpt_1", "vanilla", "editor"].difference == 0.5
+    assert lines["hpt_1", "editor", "agent"].pairs == 0
+    assert lines["hpt_1", "editor", "agent"].p_holm is None
+
+
+def test_two_conversations_with_the_same_persona_and_seed_are_an_error() -> None:
+    chats = [conversation("a", ["one"]), conversation("b", ["one"])]
+    verdicts = [scored("a", 0), scored("b", 0)]
+    with pytest.raises(UsageError, match="share persona asha, seed 0"):
+        compare(tally_all(chats, verdicts, ["vanilla", "editor"], ["d"]), ["vanilla", "editor"], ["d"])
+
+
+def test_branches_are_paired_by_turn_and_exchanged_by_conversation() -> None:
+    """Of persona p1, turn 1 was not scored of the editor; so only turn 0 of both counts there."""
+    found = {"vanilla": {"p0": [3, 1], "p1": [1, 5]}, "editor": {"p0": [0, 0], "p1": [0, None]}}
+    chats, verdicts = [], []
+    for chatbot, personas in found.items():
+        for persona, counts in personas.items():
+            for turn, count in enumerate(counts):
+                id = f"{chatbot} {persona} {turn}"
+                chats.append(branched(id, "one two", turn, chatbot, persona=persona))
+                verdicts.append(unscored(id, 0) if count is None else scored(id, 0, [(0, 3)] * count))
+    lines = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    [line] = [line for line in lines if line.metric == "hpt_1"]
+    assert line.pairs == 2
+    assert line.difference == pytest.approx(5 / 3)
+    assert line.p_value == 0.5
+
+
+def test_all_conversations_of_a_persona_are_exchanged_together() -> None:
+    """Five personas with four seeds each: of 2^5 exchanges two are as far apart, of 2^20 hardly any were."""
+    chats, verdicts = [], []
+    for chatbot, count in (("vanilla", 1), ("editor", 0)):
+        for persona in range(5):
+            for seed in range(4):
+                id = f"{chatbot} {persona} {seed}"
+                chats.append(conversation(id, ["one two"], chatbot, f"p{persona}", seed))
+                verdicts.append(scored(id, 0, [(0, 3)] * count))
+    [line, _] = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    assert (line.pairs, line.difference, line.p_value, line.ci95) == (5, 1.0, 2 / 32, None)
+    assert line.no_interval == "5 personas; 6 needed for an interval"
+
+
+def test_branches_of_one_seed_are_no_seeds() -> None:
+    chats, verdicts = [], []
+    for chatbot, counts in (("vanilla", [3, 1]), ("editor", [0, 0])):
+        for persona in ("p0", "p1"):
+            for turn, count in enumerate(counts):
+                id = f"{chatbot} {persona} {turn}"
+                chats.append(branched(id, "one two", turn, chatbot, persona=persona))
+                verdicts.append(scored(id, 0, [(0, 3)] * count))
+    [line, _] = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    assert (line.pairs, line.seed_share) == (2, None)
+
+
+def finding(**found: Sequence[int | None]) -> Finding:
+    """What is found of chatbots by hallucinations of their one-turn chats; None is a failed verdict."""
+    chats, verdicts = [], []
+    for chatbot, counts in found.items():
+        for number, count in enumerate(counts):
+            id = f"{chatbot}{number}"
+            chats.append(conversation(id, ["one two"], chatbot, f"p{number}"))
+            verdicts.append(unscored(id, 0) if count is None else scored(id, 0, [(0, 3)] * count))
+    bots = [name for name in BOTS if name in found]
+    tallies = tally_all(chats, verdicts, bots, ["d"])
+    [only] = build_findings(tallies, build_rows(tallies), compare(tallies, bots, ["d"]))
+    return only
+
+
+def test_a_best_chatbot_is_below_every_other_one_by_the_test() -> None:
+    found = finding(vanilla=[1] * 9, editor=[2] * 9, agent=[0] * 9)
+    assert (found.best, found.undecided, found.personas_needed) == ("agent", (), None)
+
+
+def test_six_personas_are_enough_for_two_chatbots() -> None:
+    assert finding(vanilla=[1] * 6, agent=[0] * 6).best == "agent"
+    assert finding(vanilla=[1] * 5, agent=[0] * 5).best is None
+
+
+def test_below_one_of_two_others_is_not_the_best() -> None:
+    found = finding(vanilla=[3] * 9, editor=[1, 0, 0, 1, 0, 0, 1, 0, 0], agent=[0] * 9)
+    assert found.best is None
+    assert found.undecided == ("editor", "agent")
+
+
+def test_what_would_be_needed_is_estimated_for_the_two_lowest() -> None:
+    # Differences of editor and agent are 0, 0, 1: mean 1/3, sd 0.5774; 7.8489 · 3 = 23.55.
+    found = finding(vanilla=[2, 2, 2], editor=[1, 1, 1], agent=[1, 1, 0])
+    assert (found.undecided, found.pairs, found.difference) == (("editor", "agent"), 3, 0.333333)
+    assert (found.personas_needed, found.not_estimated) == (24, None)
+
+
+def test_no_fewer_are_needed_than_the_test_can_do_with() -> None:
+    # Differences 9, 8: the formula alone would say 1; a single test needs 6 pairs, three need 7.
+    assert finding(vanilla=[9, 8], agent=[0, 0]).personas_needed == 6
+    found = finding(vanilla=[9, 8], editor=[9, 9], agent=[0, 0])
+    assert (found.personas_needed, found.least_personas) == (7, 7)
+
+
+def test_more_are_needed_than_were_not_enough() -> None:
+    # The formula says 8, but of 8 personas the test has p = 0.0625.
+    found = finding(vanilla=[1, 1, 1, 1, 1, 0, 0, 0], agent=[0] * 8)
+    assert (found.best, found.pairs, found.personas_needed) == (None, 8, 9)
+
+
+def test_without_spread_there_is_no_estimate() -> None:
+    found = finding(vanilla=[1, 1], agent=[0, 0])
+    assert (found.personas_needed, found.least_personas) == (None, 6)
+    assert found.not_estimated == "they differ by the same with every persona, so there is no spread to go by"
+
+
+def test_a_tie_has_no_estimate() -> None:
+    found = finding(vanilla=[1, 0], editor=[0, 1], agent=[2, 2])
+    assert (found.undecided, found.not_estimated) == (
+        ("vanilla", "editor"),
+        "on average they do not differ at all",
+    )
+
+
+def test_all_that_tie_at_the_lowest_are_named() -> None:
+    found = finding(vanilla=[1, 0], editor=[0, 1], agent=[2, 2])
+    assert (found.lowest, found.nearest) == (("vanilla", "editor"), ())
+
+
+def test_all_that_tie_next_to_the_lowest_are_named() -> None:
+    found = finding(vanilla=[1, 1], editor=[2, 0], agent=[0, 0])
+    assert (found.lowest, found.nearest) == (("agent",), ("vanilla", "editor"))
+
+
+def test_of_those_that_tie_the_number_is_for_the_one_that_needs_most() -> None:
+    # Differences to agent: vanilla's are 1, 1, 1, 1, 2, 0 (sd 0.63), editor's 2, 0, 2, 0, 2, 0 (sd 1.10).
+    found = finding(vanilla=[1, 1, 1, 1, 2, 0], editor=[2, 0, 2, 0, 2, 0], agent=[0] * 6)
+    assert (found.nearest, found.undecided) == (("vanilla", "editor"), ("editor", "agent"))
+    assert found.personas_needed == 10
+
+
+def test_the_nearest_is_one_that_the_test_does_not_tell_from_the_lowest() -> None:
+    # Editor has fewer than vanilla, and is told from agent; vanilla is not.
+    found = finding(vanilla=[9] + [0] * 8, editor=[1] * 7 + [0] * 2, agent=[0] * 9)
+    assert (found.lowest, found.nearest, found.undecided) == (("agent",), ("vanilla",), ("vanilla", "agent"))
+
+
+def test_equal_totals_have_no_estimate_whatever_the_personas_means() -> None:
+    chats, verdicts = [], []
+    for chatbot, turns in (("vanilla", [[2], [0, 0]]), ("agent", [[0], [2, 0]])):
+        for number, counts in enumerate(turns):
+            id = f"{chatbot}{number}"
+            chats.append(conversation(id, ["one two"] * len(counts), chatbot, f"p{number}"))
+            verdicts += [scored(id, turn, [(0, 3)] * count) for turn, count in enumerate(counts)]
+    tallies = tally_all(chats, verdicts, ["vanilla", "agent"], ["d"])
+    comparisons = compare(tallies, ["vanilla", "agent"], ["d"])
+    [found] = build_findings(tallies, build_rows(tallies), comparisons)
+    assert (found.difference, found.not_estimated) == (0.0, "on average they do not differ at all")
+
+
+def test_where_a_chatbot_was_not_scored_none_is_the_best() -> None:
+    found = finding(vanilla=[1] * 9, editor=[None] * 9, agent=[0] * 9)
+    assert (found.compared, found.not_scored) == (2, ("editor",))
+    assert (found.best, found.undecided) == (None, ())
+
+
+def test_one_chatbot_alone_is_not_the_best() -> None:
+    found = finding(agent=[0] * 9)
+    assert (found.compared, found.best, found.undecided) == (1, None, ())
+
+
+def test_low_on_all_conversations_and_high_on_the_common_ones_is_not_the_best() -> None:
+    # Agent's rate is the lower one by three personas that vanilla lacks; on the common ones it is higher.
+    found = finding(vanilla=[1] * 9, agent=[2] * 9 + [0] * 20)
+    assert found.best is None
+
+
+def test_two_personas_name_no_best_chatbot_however_many_seeds() -> None:
+    chats, verdicts = [], []
+    for chatbot, count in (("vanilla", 1), ("agent", 0)):
+        for number in range(20):
+            id = f"{chatbot}{number}"
+            chats.append(conversation(id, ["one two"], chatbot, f"p{number % 2}", number))
+            verdicts.append(scored(id, 0, [(0, 3)] * count))
+    bots = ["vanilla", "agent"]
+    tallies = tally_all(chats, verdicts, bots, ["d"])
+    [found] = build_findings(tallies, build_rows(tallies), compare(tallies, bots, ["d"]))
+    assert (found.best, found.pairs, found.least_personas) == (None, 2, 6)
+
+
+def test_each_personas_seeds_go_in_turn_into_the_halves() -> None:
+    users = [("s", name, seed) for name in ("asha", "ravi") for seed in (7, 8, 9)]
+    one, other = split_by_repeat([*users, *users]) or (set(), set())
+    assert sorted(seed for _, _, seed in one) == [7, 7, 9, 9]
+    assert sorted(seed for _, _, seed in other) == [8, 8]
+
+
+def test_a_persona_with_a_single_seed_leaves_no_halves() -> None:
+    assert split_by_repeat([("s", "asha", 0), ("s", "asha", 1), ("s", "ravi", 0)]) is None
+    assert split_by_repeat([]) is None

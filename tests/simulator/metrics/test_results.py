@@ -1,0 +1,470 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hallulab.agents.served_model import ClaimCheck, ClaimChecks
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.scenarios.transcript import Call, Conversation, Verdict
+from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.metrics.hallucinations import Row
+from hallulab.simulator.metrics.results import build_row, build_rows, explain_self_judging, mark_self_judged
+from hallulab.simulator.metrics.spending import sum_known
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.provenance import Provenance
+from hallulab.simulator.report.write import write_reports
+from tests.builders import branched, call, conversation, scored, unscored
+from tests.places import ROOT
+from tests.simulator.counted import tally_all
+
+
+def one_row(conversations: list[Conversation], verdicts: list[Verdict]) -> Row:
+    return build_rows(tally_all(conversations, verdicts, ["vanilla"], ["d"]))[0]
+
+
+def two_chats() -> tuple[list[Conversation], list[Verdict]]:
+    """4 words and 2 words in one chat, 10 words in the other; 3 hallucinations and none."""
+    chats = [
+        conversation("a", ["one two three four", "five six"], calls=[call("chatbot.x"), call("user.y")]),
+        conversation("b", ["1 2 3 4 5 6 7 8 9 10"], persona="dev", calls=[call("chatbot.x")] * 4),
+    ]
+    verdicts = [
+        scored("a", 0, [(0, 7), None], calls=[call("d.s", 100, 7, 1.25)]),
+        scored("a", 1, [(0, 4)], calls=[call("d.s", 100, 7, 0.5)]),
+        scored("b", 0, calls=[call("d.s", None, None, 0.25)]),
+    ]
+    return chats, verdicts
+
+
+def test_hpt_over_the_set_and_over_conversations() -> None:
+    result = one_row(*two_chats())
+    assert (result.hallucinations, result.unlocated) == (3, 1)
+    assert (result.hpt_1, result.hpt_2) == (1.0, 0.75)
+
+
+def test_token_accuracy_over_the_set_and_over_conversations() -> None:
+    result = one_row(*two_chats())
+    assert result.tokens == 16
+    assert (result.tokacc_1, result.tokacc_2) == (0.8125, 0.75)
+
+
+def test_share_of_chats_and_calls_a_reply() -> None:
+    result = one_row(*two_chats())
+    assert (result.hallucinated_chats, result.calls_per_reply) == (0.5, 2.0)
+
+
+def answering(prompt: int, written: int | None, cached: int = 0) -> Call:
+    return call("chatbot.generate", prompt, written).model_copy(update={"cached_tokens": cached})
+
+
+def test_tokens_a_reply_are_of_the_chatbots_calls_and_whoever_filled_the_cache_pays_no_more() -> None:
+    chats = [
+        conversation("a", ["x", "y"], calls=[answering(100, 10), answering(20, 5), call("user.message")]),
+        conversation("b", ["x"], calls=[answering(100, 2, cached=96)]),
+    ]
+    assert one_row(chats, []).tokens_per_reply == 124.0
+
+
+def test_tokens_a_reply_are_unknown_if_those_of_one_answered_call_are() -> None:
+    failed = answering(30, None).model_copy(update={"error": "time-out"})
+    chats = [conversation("a", ["x"], calls=[answering(100, 10), failed])]
+    assert one_row(chats, []).tokens_per_reply == 110
+    chats.append(conversation("b", ["x"], calls=[answering(30, None)]))
+    assert one_row(chats, []).tokens_per_reply is None
+
+
+def test_cost_of_the_detector() -> None:
+    result = one_row(*two_chats())
+    assert (result.calls, result.prompt_tokens, result.completion_tokens, result.seconds) == (3, 200, 14, 2.0)
+
+
+def test_only_scored_and_localised_turns_count() -> None:
+    chat = conversation("a", ["one"] * 5)
+    verdicts = [
+        scored("a", 0, [(0, 3)]),
+        unscored("a", 1, "failed"),
+        unscored("a", 2, "abstained"),
+        scored("a", 3, None),
+    ]
+    result = one_row([chat], verdicts)
+    assert (result.turns, result.scored_turns, result.coverage) == (5, 1, 0.2)
+    assert (result.failed, result.abstained, result.not_localised, result.missing) == (1, 1, 1, 1)
+    assert (result.hpt_1, result.tokacc_1, result.tokens) == (1.0, 0.0, 1)
+
+
+def test_a_flagged_turn_without_a_span_is_not_localised() -> None:
+    nowhere = scored("a", 0).model_copy(update={"score": 0.9, "flagged": True})
+    result = one_row([conversation("a", ["one", "two"])], [nowhere, scored("a", 1)])
+    assert (result.scored_turns, result.not_localised, result.coverage) == (1, 1, 0.5)
+    assert (result.hpt_1, result.tokens) == (0.0, 1)
+
+
+def test_nothing_scored_gives_none_and_never_clean() -> None:
+    result = one_row([conversation("a", ["one"])], [unscored("a", 0)])
+    assert result.coverage == 0.0
+    assert result.hpt_1 is result.hpt_2 is result.tokacc_1 is result.tokacc_2 is None
+    assert result.hallucinated_chats is result.hpt_1_ci95 is None
+
+
+def test_no_conversations_give_none() -> None:
+    result = build_row("vanilla", "d", [])
+    assert result.coverage is result.calls_per_reply is result.hpt_1 is None
+    assert (result.turns, result.calls, result.prompt_tokens) == (0, 0, 0)
+
+
+def test_an_empty_reply_counts_as_a_turn_and_has_no_token_accuracy() -> None:
+    result = one_row([conversation("a", [""])], [scored("a", 0)])
+    assert (result.hpt_1, result.tokacc_1, result.tokacc_2) == (0.0, None, None)
+
+
+def test_one_conversation_has_no_interval() -> None:
+    result = one_row([conversation("a", ["one", "two"])], [scored("a", 0), scored("a", 1, [(0, 3)])])
+    assert (result.hpt_1, result.hpt_1_ci95, result.tokacc_1_ci95) == (0.5, None, None)
+
+
+def of_chats(number: int, unscored_too: int = 0) -> Row:
+    """A row of so many scored chats of two words, every other one with the first word flagged."""
+    ids = [str(n) for n in range(number + unscored_too)]
+    return one_row(
+        [conversation(id, ["one two"], persona=id) for id in ids],
+        [scored(id, 0, [(0, 3)] * (n % 2)) for n, id in enumerate(ids[:number])],
+    )
+
+
+def test_fewer_than_six_personas_have_the_reason_in_place_of_intervals() -> None:
+    five = of_chats(5)
+    assert (five.hpt_1, five.hpt_1_ci95, five.tokacc_1_ci95) == (0.4, None, None)
+    assert five.no_interval == "5 personas; 6 needed for an interval"
+
+
+def test_six_personas_have_intervals() -> None:
+    six = of_chats(6)
+    assert (six.hpt_1, six.hpt_1_ci95) == (0.5, (0.166667, 0.833333))
+    assert (six.tokacc_1, six.tokacc_1_ci95) == (0.75, (0.583333, 0.916667))
+    assert six.no_interval is None
+
+
+def test_where_only_one_number_is_the_same_for_all_the_reason_names_it() -> None:
+    """Each persona has one hallucination in its turn, of one or of two words."""
+    ids = [str(n) for n in range(6)]
+    row = one_row(
+        [conversation(id, ["one two"], persona=id) for id in ids],
+        [scored(id, 0, [(0, 3 if n % 2 else 7)]) for n, id in enumerate(ids)],
+    )
+    assert (row.hpt_1, row.hpt_1_ci95, row.tokacc_1_ci95 is None) == (1.0, None, False)
+    assert row.no_interval == "every persona has the same HPT-1"
+
+
+def test_only_personas_that_were_scored_are_counted_for_an_interval() -> None:
+    row = of_chats(2, unscored_too=9)
+    assert (row.conversations, row.scored_conversations, row.personas) == (11, 2, 2)
+    assert row.no_interval == "2 personas; 6 needed for an interval"
+
+
+def test_unknown_token_counts_stay_unknown() -> None:
+    assert sum_known([None, None]) is None
+    assert sum_known([None, 3]) == 3
+    assert sum_known([]) == 0
+
+
+def test_two_verdicts_on_one_turn_are_an_error() -> None:
+    with pytest.raises(UsageError, match="turn 0 of conversation a has two verdicts of d"):
+        one_row([conversation("a", ["one"])], [scored("a", 0), scored("a", 0)])
+
+
+def test_a_verdict_on_a_turn_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(UsageError, match="turn 3 of conversation a, which has 1 turns"):
+        one_row([conversation("a", ["one"])], [scored("a", 3)])
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[list[Conversation], list[Verdict]]:
+    chats, verdicts = [], []
+    for number in range(draw(st.integers(0, 4))):
+        replies = draw(st.lists(st.sampled_from(["", "a", "a b, c", "ten words or so."]), max_size=3))
+        chats.append(conversation(f"c{number}", replies, persona=f"p{number}"))
+        for turn, reply in enumerate(replies):
+            kind = draw(st.sampled_from(["scored", "failed", "missing"]))
+            if kind == "failed":
+                verdicts.append(unscored(f"c{number}", turn))
+            if kind == "scored":
+                inside = st.integers(0, max(0, len(reply) - 1)).map(lambda start: (start, start + 2))
+                places = draw(st.lists(st.one_of(st.none(), inside), max_size=3))
+                verdicts.append(scored(f"c{number}", turn, places, calls=[call("d.x", seconds=0.1)] * 3))
+    return chats, verdicts
+
+
+@given(runs(), st.randoms(use_true_random=False))
+def test_the_order_of_the_journals_does_not_matter(
+    run: tuple[list[Conversation], list[Verdict]], chance: random.Random
+) -> None:
+    chats, verdicts = run
+    before = one_row(chats, verdicts)
+    chance.shuffle(chats)
+    chance.shuffle(verdicts)
+    assert one_row(chats, verdicts) == before
+
+
+@given(runs())
+def test_shares_are_shares(run: tuple[list[Conversation], list[Verdict]]) -> None:
+    result = one_row(*run)
+    for share in (result.tokacc_1, result.tokacc_2, result.coverage, result.hallucinated_chats):
+        assert share is None or 0 <= share <= 1
+    outcomes = result.scored_turns + result.failed + result.abstained + result.not_localised + result.missing
+    assert outcomes == result.turns
+
+
+def test_branches_of_a_conversation_count_as_one_conversation() -> None:
+    chats = [
+        branched("a", "one two", 0, persona="p"),
+        branched("b", "one two", 1, persona="p"),
+        branched("c", "one two", 1, persona="q"),
+    ]
+    verdicts = [scored("a", 0, [(0, 3), (4, 7)]), scored("b", 0), scored("c", 0)]
+    [found] = build_rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
+    assert (found.conversations, found.turns, found.scored_turns) == (2, 3, 3)
+    assert (found.hpt_1, found.hpt_2) == (0.666667, 0.5)
+    assert (found.tokacc_1, found.tokacc_2) == (0.666667, 0.75)
+    assert found.hallucinated_chats == 0.5
+    assert found.no_interval == "2 personas; 6 needed for an interval"
+
+
+def test_what_was_given_is_neither_counted_nor_billed() -> None:
+    chat = branched("a", "one two", 5, calls=[call("chatbot.generate")])
+    [found] = build_rows(tally_all([chat], [scored("a", 0, [(0, 3)])], ["vanilla"], ["d"]))
+    assert (found.turns, found.hallucinations, found.tokens, found.calls_per_reply) == (1, 1, 2, 1.0)
+
+
+def with_seeds(personas: int, seeds: int, spans: list[int]) -> Row:
+    """One-turn chats of so many personas and seeds; hallucinations in this order, over and over."""
+    chats = [
+        conversation(f"{persona}/{seed}", ["one two"], persona=f"p{persona}", seed=seed)
+        for persona in range(personas)
+        for seed in range(seeds)
+    ]
+    counts = [spans[number % len(spans)] for number in range(len(chats))]
+    verdicts = [scored(chat.id, 0, [(0, 3)] * count) for chat, count in zip(chats, counts, strict=True)]
+    [row] = build_rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
+    return row
+
+
+def test_ten_seeds_of_one_persona_have_no_interval() -> None:
+    row = with_seeds(1, 10, [0, 1])
+    assert (row.conversations, row.personas, row.hpt_1, row.hpt_1_ci95) == (10, 1, 0.5, None)
+    assert row.no_interval == "1 persona; 6 needed for an interval"
+
+
+def test_seeds_that_say_the_same_make_no_interval_narrower() -> None:
+    once, often = with_seeds(8, 1, [0, 1]), with_seeds(8, 5, [0] * 5 + [1] * 5)
+    assert once.hpt_1_ci95 == often.hpt_1_ci95 == (0.125, 0.875)
+
+
+def test_what_more_seeds_can_remove_is_told_where_a_persona_has_two() -> None:
+    assert with_seeds(6, 1, [0, 1]).seed_share is None
+    assert with_seeds(6, 2, [0, 1]).seed_share == 1.0
+    assert with_seeds(6, 2, [0, 0, 1, 1]).seed_share == 0.0
+
+
+VERIFY, OTHER = {"verify": "aaa"}, {"supported": "bbb"}
+
+
+def marked(verifying: ClaimCheck | None, judging: ClaimCheck | None) -> Row:
+    checks = ClaimChecks(chatbots={"bot": verifying}, detectors={} if judging is None else {"judge": judging})
+    [found] = mark_self_judged([build_row("bot", "judge", [])], checks)
+    return found
+
+
+def test_the_same_model_with_other_questions() -> None:
+    found = marked(ClaimCheck(models=("a", "m"), prompts=VERIFY), ClaimCheck(models=("m",), prompts=OTHER))
+    assert (found.self_judged, found.self_judged_degree) == (True, "same model")
+    assert found.self_judged_reason == (
+        "bot verifies its claims with m, by which judge judges, too, asking other questions"
+    )
+
+
+def test_the_same_prompt_file_is_the_same_question_whatever_its_name() -> None:
+    judging = ClaimCheck(models=("m",), prompts={**OTHER, "renamed": "aaa"})
+    found = marked(ClaimCheck(models=("m",), prompts=VERIFY), judging)
+    assert found.self_judged_degree == "same model and same question"
+    assert found.self_judged_reason == (
+        "bot verifies its claims with m, by which judge judges, too, asking the same question"
+    )
+
+
+def test_of_a_judge_that_does_not_tell_its_prompts_no_question_is_said() -> None:
+    found = marked(ClaimCheck(models=("m",), prompts=VERIFY), ClaimCheck(models=("m",)))
+    assert (found.self_judged_degree, found.self_judged_reason) == (
+        "same model",
+        "bot verifies its claims with m, by which judge judges, too",
+    )
+
+
+@pytest.mark.parametrize("verifying", [ClaimCheck(), ClaimCheck(models=("other",), prompts=VERIFY)])
+def test_another_model_or_none_is_no_circle(verifying: ClaimCheck) -> None:
+    found = marked(verifying, ClaimCheck(models=("m",), prompts=VERIFY))
+    assert (found.self_judged, found.self_judged_degree, found.self_judged_reason) == (False, None, None)
+
+
+@pytest.mark.parametrize("known", ["chatbot", "detector", "neither"])
+def test_what_is_not_known_is_neither_marked_nor_cleared(known: str) -> None:
+    check = ClaimCheck(models=("m",))
+    found = marked(check if known == "chatbot" else None, check if known == "detector" else None)
+    assert (found.self_judged, found.self_judged_degree) == (None, None)
+
+
+def test_a_note_for_each_sign_of_a_chatbot_says_what_it_means_and_what_to_do() -> None:
+    verifying = ClaimCheck(models=("m",), prompts=VERIFY)
+    checks = ClaimChecks(
+        chatbots={"bot": verifying},
+        detectors={
+            "one": ClaimCheck(models=("m",), prompts=OTHER),
+            "two": ClaimCheck(models=("m",)),
+            "three": ClaimCheck(models=("m",), prompts=VERIFY),
+            "four": ClaimCheck(models=("n",)),
+        },
+    )
+    rows = mark_self_judged([build_row("bot", name, []) for name in checks.detectors], checks)
+    remedy = (
+        "such a judgement may favour it. To avoid that, give one of the two a second model "
+        "(docs/experiment.md, `Not one's own judge`)."
+    )
+    assert explain_self_judging(rows) == [
+        f"† The model by which one and two judge also verifies what bot says: {remedy}",
+        f"‡ The model by which three judges also verifies what bot says, by the same question: {remedy}",
+    ]
+
+
+def test_a_chatbot_is_marked_as_judged_by_its_own_guard() -> None:
+    method = "hallulab.detectors.lexical.detector.LexicalDetector"
+    found = marked(ClaimCheck(methods=(method,)), ClaimCheck(methods=(method,)))
+    assert (found.self_judged, found.self_judged_degree) == (True, "own guard")
+    assert found.self_judged_reason == "bot is guarded by the detector by which judge judges"
+    assert explain_self_judging([found]) == [
+        "§ judge also guards bot, which has already removed what its guard objects to. Another detector ends "
+        "that (docs/safeguards.md)."
+    ]
+
+
+def experiment(**fields: Any) -> Experiment:
+    """FactChecker and another one before a judge that asks a model and one that does not."""
+    return load_experiment(
+        None,
+        {
+            "scenario": "pregnancy-medication",
+            "model": "m",
+            "chatbots": ["vanilla", "fact-checker"],
+            "detectors": ["direct-judge", "lexical"],
+            "limit": 1,
+            **fields,
+        },
+    )
+
+
+async def degrees(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> dict[Any, Any]:
+    """What the report of a run says of each (chatbot, detector); the run's own conversations are left out."""
+    monkeypatch.setattr("hallulab.simulator.engine.run.execute", _nothing)
+    run = RunFolder(folder)
+    settings = RunSettings(replay=ROOT / "tests" / "recordings" / "demo.jsonl.gz", quiet=True)
+    await run_experiment(experiment(**fields), run, settings, simulate=True)
+    run.conversations.write_text(conversation("a", ["x"]).model_dump_json() + "\n")
+    return {
+        (row.chatbot, row.detector): (row.self_judged, row.self_judged_degree)
+        for row in write_reports(run).rows
+    }
+
+
+async def _nothing(*_: object) -> None:
+    pass
+
+
+async def test_a_verifier_of_the_judges_model_is_marked_in_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await degrees(tmp_path / "run", monkeypatch) == {
+        ("vanilla", "direct-judge"): (False, None),
+        ("fact-checker", "direct-judge"): (True, "same model"),
+        ("vanilla", "lexical"): (False, None),
+        ("fact-checker", "lexical"): (False, None),
+    }
+
+
+SECOND = {"models": {"second": {"model": "larger", "base_url": "http://127.0.0.1:9/v1"}}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"chatbots": [{"name": "fact-checker", "options": {"verifier": "second"}}]},
+        {"roles": {"detector": "second"}},
+        {"roles": {"chatbot": "second"}},
+    ],
+)
+async def test_a_second_model_for_verifier_or_judge_takes_the_mark_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+) -> None:
+    found = await degrees(tmp_path / "run", monkeypatch, **{**SECOND, **fields})
+    assert found["fact-checker", "direct-judge"] == (False, None)
+
+
+async def test_a_second_model_for_both_is_a_circle_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roles = {"chatbot": "second", "detector": "second"}
+    found = await degrees(tmp_path / "run", monkeypatch, **SECOND, roles=roles)
+    assert found["fact-checker", "direct-judge"] == (True, "same model")
+
+
+async def test_one_model_under_two_names_is_one_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = {"models": {"again": {"model": "m"}}, "roles": {"detector": "again"}}
+    found = await degrees(tmp_path / "run", monkeypatch, **again)
+    assert found["fact-checker", "direct-judge"] == (True, "same model")
+
+
+def folder_with(tmp_path: Path, **entries: Any) -> RunFolder:
+    """A run folder with a conversation of `bot`, whose experiment.json has those entries."""
+    folder = RunFolder(tmp_path)
+    made = Experiment.model_validate({"scenario": "pregnancy-medication", "model": "m", "chatbots": ["bot"]})
+    Provenance(made, load_scenario("pregnancy-medication"), []).write(folder)
+    saved = {**json.loads(folder.experiment.read_text()), "detectors": {"d": "1"}, **entries}
+    folder.experiment.write_text(json.dumps(saved))
+    folder.conversations.write_text(conversation("a", ["x"], "bot").model_dump_json() + "\n")
+    return folder
+
+
+def test_a_folder_of_an_older_hallulab_has_no_marks(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    saved = json.loads(folder.experiment.read_text())
+    del saved["claim_checks"]
+    folder.experiment.write_text(json.dumps(saved))
+    [only] = write_reports(folder).rows
+    assert (only.self_judged, only.self_judged_degree, only.self_judged_reason) == (None, None, None)
+
+
+@pytest.mark.parametrize("damaged", [[], {"chatbots": {"bot": {"models": 3}}}, {"bots": {}}])
+def test_a_damaged_entry_is_one_sentence(tmp_path: Path, damaged: Any) -> None:
+    folder = folder_with(tmp_path, claim_checks=damaged)
+    sentence = r"experiment\.json: .*field `claim_checks.* Restore it or use --fresh"
+    with pytest.raises(UsageError, match=sentence):
+        write_reports(folder)
+
+
+def test_what_was_known_of_chatbots_stays_when_a_folder_is_judged_again(tmp_path: Path) -> None:
+    checks = {"chatbots": {"bot": {"models": ["m"], "prompts": VERIFY}}, "detectors": {}}
+    folder = folder_with(tmp_path, claim_checks=checks)
+    made = Experiment.model_validate({"scenario": "pregnancy-medication", "model": "m", "chatbots": ["bot"]})
+    Provenance(made, load_scenario("pregnancy-medication"), []).write(folder)
+    saved = folder.read_experiment()
+    assert saved is not None
+    assert saved.claim_checks.chatbots == {"bot": ClaimCheck(models=("m",), prompts=VERIFY)}

@@ -1,0 +1,164 @@
+"""A run's numbers corrected for a detector's mistakes: Rogan and Gladen's equation, and its limits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hallulab.simulator.metrics.known_errors import Accuracy, PairCounts, derive_from_planted_errors
+from hallulab.simulator.statistics import prevalence as spreading
+from hallulab.simulator.statistics.intervals import Floats
+from hallulab.simulator.statistics.prevalence import (
+    compute_best_probabilities,
+    compute_jackknife_error,
+    compute_rates,
+    compute_t_interval,
+    draw_prevalences,
+    draw_rates,
+    draw_t_steps,
+    draw_weighed_sums,
+    draw_weighed_totals,
+    move_by_errors,
+    solve_prevalence,
+)
+
+
+def accuracy(errors: int, twins: int, error_spans: int, twin_spans: int, groups: int = 10) -> Accuracy:
+    """Ten pairs a group, with as many flagged as told."""
+    each = PairCounts(
+        pairs=10,
+        errors_flagged=errors,
+        twins_flagged=twins,
+        error_spans=error_spans,
+        twin_spans=twin_spans,
+    )
+    return Accuracy(detector="d", version="1", all_pairs=10 * groups, groups=(each,) * groups)
+
+
+def of(*totals: float) -> Floats:
+    return np.array(totals, dtype=np.float64)
+
+
+def test_share_and_count_are_solved_for_the_true_ones() -> None:
+    known = derive_from_planted_errors(accuracy(8, 1, 9, 1))
+    of_replies, of_spans = compute_rates(known.replies), compute_rates(known.units)
+    assert of_replies is not None
+    assert of_spans is not None
+    assert (of_replies.tolist(), of_spans.tolist(), known.unit) == ([0.1, 0.8], [0.1, 0.9], "reply")
+    assert solve_prevalence(of(20, 20, 15), of_replies) == pytest.approx((0.75 - 0.1) / 0.7)
+    assert solve_prevalence(of(20, 20, 20), of_spans) == pytest.approx((1.0 - 0.1) / 0.8)
+
+
+def test_of_sentences_what_clean_ones_add_depends_on_the_length_of_replies() -> None:
+    """Ten turns of five sentences, 12 of 50 flagged: (12 - 0.1 · 50) / 10 / (0.8 - 0.1)."""
+    assert solve_prevalence(of(10, 50, 12), of(0.1, 0.8)) == pytest.approx(1.0)
+
+
+def test_flags_that_do_not_tell_errors_from_clean_replies_solve_nothing() -> None:
+    assert math.isnan(solve_prevalence(of(2, 2, 1), of(0.5, 0.5)))
+
+
+def test_groups_without_pairs_are_left_out_and_none_have_no_rates() -> None:
+    assert compute_rates(derive_from_planted_errors(accuracy(8, 1, 9, 1, groups=0)).replies) is None
+    none = PairCounts(pairs=0, errors_flagged=0, twins_flagged=0, error_spans=0, twin_spans=0)
+    groups = (none, *accuracy(8, 1, 9, 1).groups)
+    assert (
+        len(derive_from_planted_errors(accuracy(8, 1, 9, 1).model_copy(update={"groups": groups})).replies)
+        == 10
+    )
+
+
+def test_a_specificity_of_1_is_not_certain() -> None:
+    """Conversations all alike: only what is not known of the detector spreads."""
+    known = derive_from_planted_errors(accuracy(9, 0, 9, 0))
+    drawn = draw_rates(known.replies)
+    assert drawn[:, 0].max() > 0
+    found = draw_prevalences(np.array([[10.0, 10.0, 5.0]] * 8), of(0.0, 0.9), drawn, share=True)
+    low, high = np.quantile(found, [0.025, 0.975])
+    assert 0.4 < low < 0.55 < high < 0.62
+
+
+@given(st.integers(0, 10), st.integers(6, 10), st.integers(0, 4))
+def test_what_a_detector_says_of_known_errors_is_undone(true: int, found: int, wrong: int) -> None:
+    said = true * found / 10 + (10 - true) * wrong / 10
+    assert solve_prevalence(of(10, 10, said), of(wrong / 10, found / 10)) == pytest.approx(true / 10)
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
+    values = np.array([1.0, 2.0, 4.0, 9.0])
+    without = (values.sum() - values) / 3
+    assert compute_jackknife_error(without) == pytest.approx(values.std(ddof=1) / 2)
+
+
+def test_numbers_move_on_the_scale_of_logarithms_and_shares_on_that_of_angles() -> None:
+    steps = np.array([-1.0, 0.0, 1.0])
+    assert move_by_errors(2.0, 2.0 * np.log(2), steps, share=False) == pytest.approx([1.0, 2.0, 4.0])
+    assert move_by_errors(0.5, np.pi / 12, steps, share=True) == pytest.approx([0.25, 0.5, 0.75])
+    assert move_by_errors(0.5, 1.0, steps, share=True) == pytest.approx([0.0, 0.5, 1.0])
+    assert move_by_errors(0.0, 1.0, steps, share=False).tolist() == [0.0, 0.0, 0.0]
+    assert move_by_errors(1.0, 1.0, steps, share=True).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_bounds_are_quantiles_of_student_s_t() -> None:
+    low, high = compute_t_interval(1.0, 0.1, 5, share=False) or (0, 0)
+    assert (np.log(low), np.log(high)) == (pytest.approx(-0.2570582), pytest.approx(0.2570582))
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "share"), [(0.0, 0.1, False), (-1.0, 0.1, False), (1.0, 0.1, True), (0.5, 0.0, True)]
+)
+def test_at_the_end_of_the_range_or_without_an_error_there_are_none(
+    value: float, error: float, share: bool
+) -> None:
+    assert compute_t_interval(value, error, 5, share=share) is None
+
+
+@pytest.mark.parametrize("clusters", [8, 40])
+def test_a_weighted_mean_varies_as_by_student_s_t(clusters: int) -> None:
+    """The variance of t is (n - 1) / (n - 3) times that of a mean of n."""
+    values = np.arange(clusters, dtype=np.float64)
+    number, total = draw_weighed_sums("groups", np.stack([np.ones(clusters), values], axis=1)).T
+    drawn = total / number
+    wanted = values.var(ddof=1) / clusters * (clusters - 1) / (clusters - 3)
+    assert drawn.var() == pytest.approx(wanted, rel=0.1)
+
+
+def test_equal_arguments_give_equal_draws() -> None:
+    rows = np.eye(6)
+    assert (draw_weighed_sums("groups", rows) == draw_weighed_sums("groups", rows)).all()
+    assert (draw_weighed_sums("groups", rows) != draw_weighed_sums("personas", rows)).any()
+    assert (draw_t_steps(5) == draw_t_steps(5)).all()
+
+
+def test_many_clusters_are_weighed_in_pieces_with_the_same_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = draw_weighed_sums("groups", np.eye(7))
+    monkeypatch.setattr(spreading, "_CELLS", 100)
+    assert (draw_weighed_sums("groups", np.eye(7)) == at_once).all()
+
+
+def test_the_lowest_of_each_replicate_is_counted_and_ties_are_shared() -> None:
+    replicates = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 1.0], [0.0, 0.0, 5.0], [0.0, 1.0, 1.0]])
+    assert compute_best_probabilities(replicates) == [0.625, 0.25, 0.125]
+
+
+@pytest.mark.parametrize(("undefined", "told"), [(1, True), (3, False)])
+def test_undefined_replicates_are_left_out_unless_there_are_many(undefined: int, told: bool) -> None:
+    replicates = np.array([[0.0, 1.0]] * 40)
+    replicates[:undefined, 1] = np.nan
+    assert compute_best_probabilities(replicates) == ([1.0, 0.0] if told else None)
+
+
+def test_replicates_that_are_all_the_same_name_the_best() -> None:
+    assert compute_best_probabilities(np.array([[0.0, 1.0]] * 40)) == [1.0, 0.0]
+
+
+def test_chatbots_with_the_same_personas_are_weighed_alike() -> None:
+    """The second chatbot is a little worse with every persona; personas differ much more."""
+    sums = np.array([[[1.0, place], [1.0, place + 0.1]] for place in range(8)])
+    totals = draw_weighed_totals(sums)
+    assert totals.shape == (10_000, 2, 2)
+    assert compute_best_probabilities(totals[..., 1] / totals[..., 0]) == [1.0, 0.0]
