@@ -45,13 +45,13 @@ from hallulab.simulator.show.document import (
     FILES,
     PAGE,
     TERMINAL,
-    Document,
     Figures,
     GroupedTable,
     Heading,
     Paragraph,
     Part,
     Section,
+    ShownDocument,
 )
 from hallulab.simulator.show.plot import draw_plots
 
@@ -68,7 +68,7 @@ _HOW_MEASURED = (
 _NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span": "replies with gold spans"}
 
 
-def build_document(results: Results) -> Document:
+def build_document(results: Results) -> ShownDocument:
     """Return the results as a document; only its page has charts."""
     report, data = results.report, results.report.data
     names = list(dict.fromkeys(name for name, _ in results.samples))
@@ -93,7 +93,7 @@ def build_document(results: Results) -> Document:
     ]
     if data.trained_on:
         facts.append((data.trained_on, f"learnt from{' in the mean' if data.folds else ''} ({data.split})"))
-    return Document(
+    return ShownDocument(
         "bench",
         data.dataset,
         facts,

@@ -8,7 +8,7 @@ from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.calibration.fit import CalibrationReport
 from hallulab.simulator.calibration.policy import MOST_FLAGGED, PolicyFit
 from hallulab.simulator.show.columns import PERCENT, Column, build_decimal_format
-from hallulab.simulator.show.document import Document, GroupedTable, Paragraph, Section
+from hallulab.simulator.show.document import GroupedTable, Paragraph, Section, ShownDocument
 
 _THREE = build_decimal_format(3)
 
@@ -51,7 +51,7 @@ TABLES = {"Thresholds": COLUMNS, "Thresholds of topics": TOPICS}
 """Heading of docs/metrics.md → the columns of a table."""
 
 
-def build_calibration_document(report: CalibrationReport) -> Document:
+def build_calibration_document(report: CalibrationReport) -> ShownDocument:
     """Return the thresholds, what they were fitted to, and why some are missing."""
     lines = [
         f"{row.detector}: keeps its threshold, as {row.not_fitted}."
@@ -63,7 +63,7 @@ def build_calibration_document(report: CalibrationReport) -> Document:
     return _build_document(GroupedTable(COLUMNS, [report.detectors], heading), lines)
 
 
-def build_policy_document(found: PolicyFit) -> Document:
+def build_policy_document(found: PolicyFit) -> ShownDocument:
     """Return the topics' thresholds, and why some are missing."""
     lines = [
         f"{row.topic}: stays as it is: {row.not_fitted}." for row in found.rows if row.not_fitted is not None
@@ -77,6 +77,6 @@ def build_policy_document(found: PolicyFit) -> Document:
     return _build_document(GroupedTable(TOPICS, [found.rows], heading), lines)
 
 
-def _build_document(table: GroupedTable, lines: Sequence[str]) -> Document:
+def _build_document(table: GroupedTable, lines: Sequence[str]) -> ShownDocument:
     section = Section("thresholds", "Thresholds", [table, *map(Paragraph, lines)])
-    return Document("calibrate", "Fitted thresholds", sections=[section])
+    return ShownDocument("calibrate", "Fitted thresholds", sections=[section])

@@ -28,7 +28,7 @@ from hallulab.simulator.cli.console import (
     show_warnings,
 )
 from hallulab.simulator.cli.options import PassingOn
-from hallulab.simulator.records.recipients import asking_by
+from hallulab.simulator.records.agreement import asking_by
 
 app = typer.Typer(
     name="hallulab",

@@ -38,15 +38,15 @@ from hallulab.simulator.show.document import (
     PAGE,
     TERMINAL,
     Bullets,
-    Case,
-    Cases,
-    Document,
     Figures,
     GroupedTable,
+    NotableReplies,
+    NotableReply,
     Paragraph,
     Part,
-    Quotation,
+    QuotedText,
     Section,
+    ShownDocument,
 )
 
 _MEANINGS: dict[ChangeKind, str] = {
@@ -186,7 +186,7 @@ def has_gaps(run: RunCompared) -> bool:
 
 def build_document(
     compared: RunsCompared, lead_to: Callable[[RunCompared, ChangedTurn], str] | None = None
-) -> Document:
+) -> ShownDocument:
     """Return what `hallulab compare` shows.
 
     Args:
@@ -195,7 +195,7 @@ def build_document(
     """
     reference, runs = compared.reference, compared.runs
     conversations = choose_noun(reference.conversations, "conversation")
-    return Document(
+    return ShownDocument(
         "compare",
         f"{', '.join(str(run.run) for run in runs)} beside {reference}",
         facts=[
@@ -252,11 +252,11 @@ def _build_run(
 
 def _build_cases(
     kind: ChangeKind, run: RunCompared, lead_to: Callable[[RunCompared, ChangedTurn], str] | None
-) -> Iterator[Cases]:
+) -> Iterator[NotableReplies]:
     own = [turn for turn in run.turns.turns if turn.kind == kind]
     if own:
         cases = [
-            Case(
+            NotableReply(
                 where=f"{turn.chatbot}, {turn.persona}, seed {turn.seed}, turn {turn.turn + 1}, "
                 f"by {turn.detector}",
                 text=render_change_of_turn(turn),
@@ -267,20 +267,20 @@ def _build_cases(
             )
             for turn in choose_shown(own, MOST_OF_A_KIND)
         ]
-        yield Cases(kind, cases, len(own), _MEANINGS[kind])
+        yield NotableReplies(kind, cases, len(own), _MEANINGS[kind])
 
 
-def _quote(texts: TurnTexts) -> Iterator[Quotation]:
-    yield Quotation("user", texts.user, on=PAGE)
+def _quote(texts: TurnTexts) -> Iterator[QuotedText]:
+    yield QuotedText("user", texts.user, on=PAGE)
     is_same = texts.reply_before == texts.reply_after
     if texts.reply_before is not None and not is_same:
-        yield Quotation("before", texts.reply_before, on=FILES)
+        yield QuotedText("before", texts.reply_before, on=FILES)
     if texts.reply_after is not None:
-        yield Quotation("reply" if is_same else "after", texts.reply_after, on=FILES)
+        yield QuotedText("reply" if is_same else "after", texts.reply_after, on=FILES)
     first, more = list_flagged(texts, 1), list_flagged(texts, 3)
     for label, text in list_flagged(texts):
         on = EVERYWHERE if (label, text) in first else FILES if (label, text) in more else PAGE
-        yield Quotation(label, text, on=on)
+        yield QuotedText(label, text, on=on)
 
 
 def _build_tables(compared: RunsCompared, run: RunCompared, anchor: str) -> Iterator[Section]:

@@ -15,14 +15,14 @@ from hallulab.simulator.show.document import (
     MARKDOWN,
     TERMINAL,
     Bullets,
-    Case,
-    Cases,
-    Document,
     GroupedTable,
+    NotableReplies,
+    NotableReply,
     Paragraph,
     Part,
-    Quotation,
+    QuotedText,
     Section,
+    ShownDocument,
 )
 
 SHOWN = 10
@@ -61,12 +61,12 @@ COLUMNS = (
 )
 
 
-def build_document(result: GateResult) -> Document:
+def build_document(result: GateResult) -> ShownDocument:
     """Return the verdict, why, the numbers, the turns whose verdicts changed, and what was changed."""
     severe = [turn for turn in result.severe if not turn.noise]
     own = {kind: [turn for turn in result.changed if turn.kind == kind] for kind in KINDS}
     changes = result.setup
-    return Document(
+    return ShownDocument(
         "gate",
         f"{_MARKS[result.verdict]} {result.headline}",
         lead=[
@@ -122,17 +122,17 @@ def _list_lines(severe: Sequence[ChangedTurn], own: dict[ChangeKind, list[Change
             yield Paragraph(f"{kind}: {describe_turn(turn)}")
 
 
-def _list_cases(title: str, turns: Sequence[ChangedTurn]) -> Iterator[Cases]:
+def _list_cases(title: str, turns: Sequence[ChangedTurn]) -> Iterator[NotableReplies]:
     if turns:
         cases = [
-            Case(
+            NotableReply(
                 where=_describe_place(turn),
                 text=_describe_change(turn),
-                quotations=[Quotation("flagged", text) for text in _list_flagged(turn)[:QUOTED]],
+                quotations=[QuotedText("flagged", text) for text in _list_flagged(turn)[:QUOTED]],
             )
             for turn in turns[:SHOWN]
         ]
-        yield Cases(title, cases, len(turns))
+        yield NotableReplies(title, cases, len(turns))
 
 
 def describe_turn(turn: ChangedTurn) -> str:

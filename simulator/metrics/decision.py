@@ -22,7 +22,13 @@ from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.show.charts import NarrowingPoint, draw_narrowing
 from hallulab.simulator.show.columns import TWO_DECIMALS, Column
 from hallulab.simulator.show.document import GAP, Figures, GroupedTable, Paragraph, Part, Section
-from hallulab.simulator.statistics.sequence import BatchStep, Decider, Decision, PairState, describe_decision
+from hallulab.simulator.statistics.sequence import (
+    BatchStep,
+    Decider,
+    PairState,
+    SequenceState,
+    describe_decision,
+)
 
 Key = tuple[str, str]
 
@@ -105,7 +111,7 @@ class SequentialTest:
         self._decider = Decider(chatbots, until.margin, until.keep_all)
         self._tokens: list[int | None] = []
         """Tokens of each batch."""
-        self.decision: Decision = self._decider.state()
+        self.decision: SequenceState = self._decider.state()
         self.ending: Ending | None = None
         """Why the run ends; None: it goes on."""
 
@@ -204,7 +210,7 @@ class DecisionReport(Frozen):
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""
     sentence: str
     """What is decided, in one sentence."""
-    found: Decision
+    found: SequenceState
     """What is decided, and what was known after each batch."""
 
 

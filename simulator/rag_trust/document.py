@@ -23,12 +23,12 @@ from hallulab.simulator.show.document import (
     GAP,
     PAGE,
     TERMINAL,
-    Document,
     Figures,
     GroupedTable,
     Paragraph,
     Part,
     Section,
+    ShownDocument,
 )
 from hallulab.simulator.show.plot import (
     CurveLine,
@@ -136,11 +136,11 @@ _HOW_MEASURED = (
 )
 
 
-def build_document(report: RagTrustReport) -> Document:
+def build_document(report: RagTrustReport) -> ShownDocument:
     """Return the tables with a section for each attack, the paper's figures, and the notes."""
     chatbots = report.models.chatbots
     notes = [Paragraph(note, "note", FILES) for note in report.notes]
-    return Document(
+    return ShownDocument(
         "rag-trust",
         "Prompt strategies against wrong documents",
         [

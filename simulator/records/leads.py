@@ -26,14 +26,9 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import is_there
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
 from hallulab.scenarios.text.wording import render_one_line
+from hallulab.simulator.records.agreement import require_agreement
 from hallulab.simulator.records.experiment import Component, Experiment
-from hallulab.simulator.records.recipients import (
-    UserWords,
-    iterate_inner,
-    list_asked,
-    list_foreign,
-    require_agreement,
-)
+from hallulab.simulator.records.recipients import UserWords, iterate_inner, list_asked, list_foreign
 
 RUNNING_CODE = frozenset({"callable", "autogen"})
 """Kinds of chatbots that are other people's code."""

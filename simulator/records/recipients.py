@@ -11,9 +11,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,9 +23,9 @@ from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.models.wire_settings import VARIABLE, WireSettings, collect_settings
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.http_bot import KIND as HTTP
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.wording import render_one_line
+from hallulab.simulator.records.agreement import require_agreement
 from hallulab.simulator.records.experiment import Component, Experiment
 
 VIEW_FILE = "view-experiment.yaml"
@@ -290,40 +288,3 @@ def _suggest_flags(experiment: Experiment, unnamed: Sequence[Recipient]) -> str:
     if endpoint.variable is not None:
         flags.append(f"--api-key-env {shlex.quote(endpoint.variable)}")
     return f"If you trust it, give {' '.join(flags)}."
-
-
-Ask = Callable[[str, Sequence[str]], bool]
-"""Asks the user: what the question is about, and its lines → whether the user agrees."""
-
-_SHOWN = 3
-"""Lines at most that stand in an error."""
-
-_ask: ContextVar[Ask | None] = ContextVar("ask", default=None)
-
-
-@contextmanager
-def asking_by(ask: Ask) -> Iterator[None]:
-    """Have the user asked in this way while the block runs."""
-    token = _ask.set(ask)
-    try:
-        yield
-    finally:
-        _ask.reset(token)
-
-
-def require_agreement(source: Path, lines: Sequence[str], remedy: str) -> None:
-    """Check that the user agrees to what only a file says, if there is anything.
-
-    Args:
-        source: the file.
-        lines: what it says, each the end of a sentence. Whoever is asked sees all of them.
-        remedy: a sentence for whoever cannot be asked.
-
-    Raises:
-        UsageError: nobody can be asked, or the user says no.
-    """
-    ask = _ask.get()
-    if not lines or (ask is not None and ask(f"Only {source} says that:", lines)):
-        return
-    more = f"; and {len(lines) - _SHOWN} more" if len(lines) > _SHOWN else ""
-    raise UsageError(f"only {source} says that {'; '.join(lines[:_SHOWN])}{more}. {remedy}")

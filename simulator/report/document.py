@@ -31,12 +31,12 @@ from hallulab.simulator.show.columns import group_rows
 from hallulab.simulator.show.document import (
     GAP,
     Details,
-    Document,
     GroupedTable,
     Markup,
     Paragraph,
     Part,
     Section,
+    ShownDocument,
 )
 from hallulab.simulator.show.html import render_page, render_part
 
@@ -47,7 +47,7 @@ _HOW_COUNTED = (
 )
 
 
-def build_summary(report: RunReport) -> Document:
+def build_summary(report: RunReport) -> ShownDocument:
     """Return the document for the terminal: findings, tables, and their limits (failures, abstentions)."""
     metrics = sorted(load_metrics(), key=lambda metric: metric.TERMINAL_ORDER)
     tables = [(metric.TERMINAL_ORDER < LAST, part) for metric in metrics for part in metric.tables(report)]
@@ -58,7 +58,7 @@ def build_summary(report: RunReport) -> Document:
         *map(Paragraph, limits),
         *(part for is_first, part in tables if not is_first),
     ]
-    return Document(
+    return ShownDocument(
         "report", "", lead=[*_build_lead(report), GAP], sections=[Section("results", "Results", parts)]
     )
 
@@ -89,7 +89,7 @@ def render_report_page(
 
 def build_page(
     report: RunReport, counts: RunCounts, experiment: str | None, reader: Section | None = None
-) -> Document:
+) -> ShownDocument:
     """Return the document for pages.
 
     Args:
@@ -115,7 +115,7 @@ def build_page(
         (counts.conversations, "conversation"),
         (counts.turns, "turn"),
     )
-    return Document(
+    return ShownDocument(
         "report",
         ", ".join(sorted(counts.scenarios)) or "empty run",
         facts=[

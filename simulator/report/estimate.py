@@ -22,7 +22,7 @@ from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_fields import Prices, compute_money
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.document import Document, GroupedTable, Paragraph
+from hallulab.simulator.show.document import GroupedTable, Paragraph, ShownDocument
 from hallulab.simulator.show.terminal import print_document
 
 
@@ -180,4 +180,4 @@ def print_estimate(found: CostEstimate, folder: RunFolder, console: Console | No
     if not found.priced:
         sentences.insert(1, "Money is unknown: the experiment has no `prices` (docs/experiment.md).")
     table = GroupedTable((*_COLUMNS, _MONEY) if found.priced else _COLUMNS, [found.roles], heading)
-    print_document(Document("run", "Estimate", lead=[table, *map(Paragraph, sentences)]), console)
+    print_document(ShownDocument("run", "Estimate", lead=[table, *map(Paragraph, sentences)]), console)

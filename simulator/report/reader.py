@@ -26,7 +26,7 @@ from hallulab.scenarios.transcript import Conversation, Message, Span, Turn, Ver
 from hallulab.simulator.metrics.attacks import Encounter, find_encounters
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import TurnFlaw
-from hallulab.simulator.show.document import Document, Markup, Section
+from hallulab.simulator.show.document import Markup, Section, ShownDocument
 from hallulab.simulator.show.html import render_page, render_part
 
 PASSAGE = "passage"
@@ -349,7 +349,7 @@ class Reader:
             links.append(("← Earlier conversations", _name(number - 1)))
         if more:
             links.append(("Later conversations →", _name(number + 1)))
-        document = Document("report", title, sections=[build_reader(self._branched)], links=links)
+        document = ShownDocument("report", title, sections=[build_reader(self._branched)], links=links)
         text = render_page(document, self.cases.data())
         (folder / page.name).write_text(text, encoding="utf-8")
         self.pages.append(page)

@@ -36,11 +36,11 @@ from hallulab.simulator.show.document import (
     FILES,
     PAGE,
     TERMINAL,
-    Document,
     Figures,
     GroupedTable,
     Paragraph,
     Section,
+    ShownDocument,
 )
 from hallulab.simulator.show.html import render_part
 
@@ -246,7 +246,7 @@ def place_bar(share: float, place: int, side: int, bins: int) -> tuple[float, fl
     return round(x, 2), round(FLOOR - height, 2), round(0.38 * pitch, 2), round(height, 2)
 
 
-def build_document(found: Realism) -> Document:
+def build_document(found: Realism) -> ShownDocument:
     """Return the measures, the distributions behind them, and how far they can be trusted."""
     notes = describe_realism(found)
     box = {"width": WIDTH, "height": HEIGHT, "floor": FLOOR, "left": LEFT, "top": _TOP}
@@ -257,7 +257,7 @@ def build_document(found: Realism) -> Document:
         )
         for bars in found.bars
     ]
-    return Document(
+    return ShownDocument(
         "realism",
         found.run,
         lead=[

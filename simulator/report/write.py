@@ -33,7 +33,7 @@ from hallulab.simulator.report.facts import (
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
-from hallulab.simulator.show.document import Document
+from hallulab.simulator.show.document import ShownDocument
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 
@@ -109,7 +109,7 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
     return run.count(journals.current(run.saved), lambda conversation, verdicts, flaws: None).report()
 
 
-def view_run(folder: RunFolder) -> Document:
+def view_run(folder: RunFolder) -> ShownDocument:
     """Return the page of a folder's report without its conversations. Nothing is written.
 
     Raises:

@@ -1,12 +1,12 @@
 """The document that a result is shown as: sections of parts, for the terminal, a page and Markdown.
 
-A command makes one `Document` of its numbers; `show.terminal.print_document`, `show.html.render_page` and
+A command makes one `ShownDocument`; `show.terminal.print_document`, `show.html.render_page` and
 `show.markdown.render_markdown` show it:
 
     COLUMNS = (CHATBOT, Column("Greetings", "greetings", "replies that greet", short="Greetings"))
 
-    def build_document(rows: Sequence[Greeting]) -> Document:
-        return Document(
+    def build_document(rows: Sequence[Greeting]) -> ShownDocument:
+        return ShownDocument(
             "greet",
             "Greetings of a bank",
             facts=[(len(rows), "chatbots")],
@@ -102,7 +102,7 @@ class Bullets:
 
 
 @dataclass(frozen=True)
-class Quotation:
+class QuotedText:
     """A labelled text of a conversation."""
 
     label: str
@@ -111,7 +111,7 @@ class Quotation:
 
 
 @dataclass(frozen=True)
-class Case:
+class NotableReply:
     """A single reply that is worth reading."""
 
     where: str
@@ -121,17 +121,17 @@ class Case:
     note: str = ""
     name: str = ""
     """One of the document's names, whose colour a page shows."""
-    quotations: Sequence[Quotation] = ()
+    quotations: Sequence[QuotedText] = ()
     link: tuple[str, str] | None = None
     """Text and address of a link; pages alone have it."""
 
 
 @dataclass(frozen=True)
-class Cases:
-    """Cases of one kind. Terminal and Markdown list the first of them, a page has all."""
+class NotableReplies:
+    """Replies of one kind. Terminal and Markdown list the first of them, a page has all."""
 
     title: str
-    cases: Sequence[Case]
+    cases: Sequence[NotableReply]
     number: int
     """All there are, of which `cases` may be the first."""
     meaning: str = ""
@@ -171,7 +171,7 @@ class Markup:
     kind: ClassVar[str] = "markup"
 
 
-Part = Paragraph | Heading | GroupedTable | Bullets | Cases | Figures | Details | Markup
+Part = Paragraph | Heading | GroupedTable | Bullets | NotableReplies | Figures | Details | Markup
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Document:
+class ShownDocument:
     """A result, ready to be shown."""
 
     command: str
@@ -209,7 +209,7 @@ class Document:
     links: Sequence[tuple[str, str]] = ()
     """Texts and addresses of other pages."""
 
-    def of(self, medium: Medium) -> Document:
+    def of(self, medium: Medium) -> ShownDocument:
         """Return the document with those sections and parts that a medium shows."""
         sections = [
             replace(section, parts=_keep(section.parts, medium))
@@ -225,7 +225,7 @@ def _keep(parts: Iterable[Part], medium: Medium) -> list[Part]:
     for part in parts:
         if medium not in part.on:
             continue
-        if isinstance(part, Cases):
+        if isinstance(part, NotableReplies):
             cases = [
                 replace(case, quotations=[one for one in case.quotations if medium in one.on])
                 for case in part.cases

@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_number
-from hallulab.simulator.show.document import Document
+from hallulab.simulator.show.document import ShownDocument
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _COLOURS = 6
 
 
-def render_page(document: Document, data: Any = None) -> str:
+def render_page(document: ShownDocument, data: Any = None) -> str:
     """Return a document as a page of its own, in one file.
 
     Args:

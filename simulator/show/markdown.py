@@ -10,20 +10,20 @@ from hallulab.scenarios.text.wording import render_one_line
 from hallulab.simulator.show.columns import Column
 from hallulab.simulator.show.document import (
     Bullets,
-    Case,
-    Cases,
-    Document,
     GroupedTable,
     Heading,
+    NotableReplies,
+    NotableReply,
     Paragraph,
     Part,
     Section,
+    ShownDocument,
 )
 
 LONGEST = 60_000
 """Characters that a comment may have; GitHub takes 65,536."""
 MOST_CASES = 10
-"""Cases of a kind that are listed."""
+"""Replies of a kind that are listed."""
 
 _SIGNS = re.compile(r"[\\`*_\[\]<>|~&$@#]|:(?=//)|(?<=www)\.|^[-+](?=\s|$)")
 """Signs that Markdown, HTML or GitHub could read as more than text: markup, links, formulas, mentions."""
@@ -33,7 +33,7 @@ _JOINER = "&#8288;"
 """A character without width: behind it, a word is not read as one that is mentioned."""
 
 
-def render_markdown(document: Document) -> str:
+def render_markdown(document: ShownDocument) -> str:
     """Return a document as Markdown; what is beyond `LONGEST` characters is left out, which it says."""
     shown = document.of("markdown")
     blocks = [f"### hallulab {shown.command}: {escape_markdown(shown.title)}", *_render_parts(shown.lead)]
@@ -116,7 +116,7 @@ def _render_part(part: Part) -> Iterator[str]:
             yield "\n".join(f"- {escape_markdown(line)}" for line in part.lines)
         case GroupedTable():
             yield render_markdown_table(part.columns, [row for group in part.groups for row in group])
-        case Cases():
+        case NotableReplies():
             lines = [line for case in part.cases[:MOST_CASES] for line in _render_case(case)]
             if part.number > MOST_CASES:
                 lines.append(f"- … and {part.number - MOST_CASES} more")
@@ -125,7 +125,7 @@ def _render_part(part: Part) -> Iterator[str]:
             pass
 
 
-def _render_case(case: Case) -> Iterator[str]:
+def _render_case(case: NotableReply) -> Iterator[str]:
     note = f" ({case.note})" if case.note else ""
     yield f"- {escape_markdown(f'{case.where}: {case.text}{note}')}"
     for quotation in case.quotations:

@@ -12,14 +12,22 @@ from rich.text import Text
 
 from hallulab.scenarios.text.wording import render_one_line, shorten_line
 from hallulab.simulator.show.columns import Column, Format
-from hallulab.simulator.show.document import Bullets, Cases, Document, GroupedTable, Heading, Paragraph, Part
+from hallulab.simulator.show.document import (
+    Bullets,
+    GroupedTable,
+    Heading,
+    NotableReplies,
+    Paragraph,
+    Part,
+    ShownDocument,
+)
 
 WIDTH = 112
 """Number of columns where standard output is no terminal."""
 NARROW = 100
 """Terminals with fewer columns get tables without the `wide` ones."""
 MOST_CASES = 5
-"""Cases of a kind that are listed."""
+"""Replies of a kind that are listed."""
 
 
 def build_console() -> Console:
@@ -28,7 +36,7 @@ def build_console() -> Console:
     return console if console.is_terminal else Console(width=WIDTH)
 
 
-def print_document(document: Document, console: Console | None = None) -> None:
+def print_document(document: ShownDocument, console: Console | None = None) -> None:
     """Print the lead and the parts of every section, in their order."""
     console = console or build_console()
     shown = document.of("terminal")
@@ -55,13 +63,13 @@ def _print_part(part: Part, console: Console) -> None:
             if part.heading:
                 print_line(console, part.heading)
             console.print(build_table(part, narrow=console.width < NARROW))
-        case Cases():
+        case NotableReplies():
             _print_cases(part, console)
         case _:  # charts, details and markup are for pages
             pass
 
 
-def _print_cases(part: Cases, console: Console) -> None:
+def _print_cases(part: NotableReplies, console: Console) -> None:
     console.print()
     print_line(console, f"{part.title} ({part.number}):")
     for case in part.cases[:MOST_CASES]:

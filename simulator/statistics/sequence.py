@@ -183,7 +183,7 @@ class BatchStep(Frozen):
     """Chatbots that are clearly worse."""
 
 
-class Decision(Frozen):
+class SequenceState(Frozen):
     """The decision after some conversations."""
 
     kind: Literal["best", "alike", "open"]
@@ -303,7 +303,7 @@ class Decider:
             if a in scored and b in scored:
                 sequence.add(min(scored[a], CEILING) - min(scored[b], CEILING))
 
-    def end_batch(self) -> Decision:
+    def end_batch(self) -> SequenceState:
         """Keep what is known now as a step, and return the decision with it."""
         now = self.state()
         self._steps.append(BatchStep(persons=now.persons, pairs=now.pairs, worse=now.worse))
@@ -315,7 +315,7 @@ class Decider:
         worse = () if self._keep_all else self.state().worse
         return tuple(name for name in self._chatbots if name not in worse)
 
-    def state(self) -> Decision:
+    def state(self) -> SequenceState:
         """Return what is decided now, with the steps of the batches before."""
         pairs = tuple(self._describe_pair(a, b) for a, b in self._sequences)
         number = {name: place for place, name in enumerate(self._chatbots)}
@@ -330,7 +330,7 @@ class Decider:
         left = tuple(name for name in self._chatbots if name not in worse)
         alike = all(pair.alike for pair in pairs if pair.a in left and pair.b in left)
         kind: Literal["best", "alike", "open"] = "best" if len(left) == 1 else "alike" if alike else "open"
-        return Decision(
+        return SequenceState(
             kind=kind,
             best=left[0] if kind == "best" else None,
             alike=left if kind == "alike" else (),
@@ -360,7 +360,7 @@ class Decider:
         )
 
 
-def describe_decision(decision: Decision) -> str:
+def describe_decision(decision: SequenceState) -> str:
     """Say in a sentence what is decided, after how many personas."""
     after = f"after {format_count(decision.persons, 'persona')}"
     if decision.kind == "best":

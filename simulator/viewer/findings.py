@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import view_run
-from hallulab.simulator.show.document import Document
+from hallulab.simulator.show.document import ShownDocument
 from hallulab.simulator.viewer.runs import ShownRun, look_at_files
 
 MOST = 2_000
@@ -34,7 +34,7 @@ _MAKING = "The report of this run is being made. This page shows it when it is t
 class RunFindings:
     """What is known of a run besides its counts."""
 
-    view: Document | None
+    view: ShownDocument | None
     """The report; None: there is none."""
     reason: str | None
     """Why there is none."""

@@ -33,7 +33,7 @@ def test_experiments_are_followed_as_a_run_decides() -> None:
         held = 0
         for person, own in enumerate(experiment.tolist()):
             if person % BATCH == 0:
-                asked = decider.asked_next
+                asked = decider.next_chatbots
                 if decider.end_batch().kind != "open":
                     break
             held += len(asked)

@@ -21,7 +21,7 @@ from hallulab.simulator.bench.sweep import (
     list_configurations,
     load_sweep,
 )
-from hallulab.simulator.show.document import Document
+from hallulab.simulator.show.document import ShownDocument
 from hallulab.simulator.show.terminal import print_document
 from tests.builders import call, labelled
 from tests.simulator.bench.material import evaluation, judged
@@ -47,7 +47,7 @@ def rows_of(*runs: Sequence[Evaluation]) -> Sequence[SweepRow]:
 def printed(report: SweepReport) -> list[str]:
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
-        print_document(Document("", "", sections=[build_sweep_section(report, [])]), console)
+        print_document(ShownDocument("", "", sections=[build_sweep_section(report, [])]), console)
     return capture.get().splitlines()
 
 

@@ -114,7 +114,7 @@ def test_the_page_says_first_what_failed(hallulab: CommandLine, tmp_path: Path) 
     run = make_run(tmp_path, judges=other_failed)
     hallulab("report", tmp_path)
     page = run.page.read_text()
-    assert page.index(f'<p class="finding-line note">D{USELESS}</p>') < page.index('<p class="finding-line">')
+    assert page.index(f'<p class="note">D{USELESS}</p>') < page.index('<p class="finding-line">')
 
 
 def test_all_abstained(hallulab: CommandLine, tmp_path: Path) -> None:

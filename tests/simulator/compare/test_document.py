@@ -13,7 +13,7 @@ from hallulab.simulator.compare.runs import compare_runs
 from hallulab.simulator.compare.summary import RunSummary, summarize_run
 from hallulab.simulator.compare.texts import add_texts
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.show.document import Document
+from hallulab.simulator.show.document import ShownDocument
 from hallulab.simulator.show.html import render_page
 from hallulab.simulator.show.markdown import LONGEST, render_markdown
 from tests.simulator.compare.made import Found, found
@@ -28,7 +28,7 @@ def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
 
 
-def document_of(*folders: RunFolder) -> Document:
+def document_of(*folders: RunFolder) -> ShownDocument:
     return build_document(add_texts(compare_runs([summarize_run(one) for one in folders]), folders))
 
 

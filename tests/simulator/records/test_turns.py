@@ -47,7 +47,7 @@ def test_a_missing_turn_is_told_with_its_line(path: Path) -> None:
         read_turns(path)
     assert str(raised.value) == (
         f"{path}, line 2: field `turn.index`: turn 2 follows 1 turns of conversation 'a'. Delete the "
-        "conversation's lines: it then begins anew."
+        "conversation's lines: it then starts over."
     )
 
 

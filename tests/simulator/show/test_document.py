@@ -14,18 +14,18 @@ from hallulab.simulator.show.document import (
     PAGE,
     TERMINAL,
     Bullets,
-    Case,
-    Cases,
     Details,
-    Document,
     Figures,
     GroupedTable,
     Heading,
     Markup,
+    NotableReplies,
+    NotableReply,
     Paragraph,
     Part,
-    Quotation,
+    QuotedText,
     Section,
+    ShownDocument,
 )
 from hallulab.simulator.show.html import render_page
 from hallulab.simulator.show.markdown import LONGEST, render_markdown
@@ -46,8 +46,8 @@ COLUMNS = (
         sign=lambda row: ("†", "few") if not row["found"] else ("", ""),
     ),
 )
-QUOTATIONS = [Quotation("reply", "Hi"), Quotation("q", "x", PAGE)]
-DOCUMENT = Document(
+QUOTATIONS = [QuotedText("reply", "Hi"), QuotedText("q", "x", PAGE)]
+DOCUMENT = ShownDocument(
     "greet",
     "Greetings",
     facts=[(2, "chatbots"), ("", "model")],
@@ -69,18 +69,18 @@ DOCUMENT = Document(
         ),
         Section(
             "cases",
-            "Cases",
+            "NotableReplies",
             [
                 Heading("d"),
-                Cases(
+                NotableReplies(
                     "new",
                     [
-                        Case(
+                        NotableReply(
                             "bot, asha",
                             "0 → 1",
                             "noise",
                             "d",
-                            [Quotation("reply", "Hi"), Quotation("q", "x", PAGE)],
+                            [QuotedText("reply", "Hi"), QuotedText("q", "x", PAGE)],
                         )
                     ],
                     1,
@@ -95,15 +95,15 @@ DOCUMENT = Document(
 )
 
 
-def printed(document: Document, width: int = 120) -> list[str]:
+def printed(document: ShownDocument, width: int = 120) -> list[str]:
     console = Console(width=width, no_color=True)
     with console.capture() as capture:
         print_document(document, console)
     return [line.rstrip() for line in capture.get().splitlines()]
 
 
-def with_parts(*parts: Part) -> Document:
-    return Document("c", "t", sections=[Section("s", "S", parts)])
+def with_parts(*parts: Part) -> ShownDocument:
+    return ShownDocument("c", "t", sections=[Section("s", "S", parts)])
 
 
 def test_the_terminal_has_every_part_but_no_titles() -> None:
@@ -153,7 +153,7 @@ def test_markdown_has_results_as_a_list_and_folds_sections() -> None:
         "",
         "</details>",
         "",
-        "#### Cases",
+        "#### NotableReplies",
         "",
         "**d**",
         "",
@@ -171,7 +171,7 @@ def test_the_page_has_facts_links_and_sections() -> None:
     page = render_page(DOCUMENT)
     assert "<title>hallulab greet: Greetings</title>" in page
     assert "<li><b>2</b> chatbots</li>\n<li><b>–</b> model</li>" in page
-    assert '<a href="#table">Numbers</a> <a href="#cases">Cases</a> </nav>' in page
+    assert '<a href="#table">Numbers</a> <a href="#cases">NotableReplies</a> </nav>' in page
     assert re.findall('<section id="(.*)">', page) == ["table", "cases", "rest"]
     assert '<abbr title="few">†</abbr>' in page
     assert '<h3>new <span class="ci">1: first seen</span></h3>' in page
@@ -187,7 +187,12 @@ def test_the_page_has_facts_links_and_sections() -> None:
         Bullets([HOSTILE]),
         Details(HOSTILE, HOSTILE),
         GroupedTable((Column(HOSTILE, "found", HOSTILE, short="F", kind="text"),), [[{"found": HOSTILE}]]),
-        Cases(HOSTILE, [Case(HOSTILE, HOSTILE, HOSTILE, HOSTILE, [Quotation(HOSTILE, HOSTILE)])], 1, HOSTILE),
+        NotableReplies(
+            HOSTILE,
+            [NotableReply(HOSTILE, HOSTILE, HOSTILE, HOSTILE, [QuotedText(HOSTILE, HOSTILE)])],
+            1,
+            HOSTILE,
+        ),
     ],
 )
 def test_a_text_from_elsewhere_has_no_effect_anywhere(part: Part) -> None:
@@ -207,7 +212,7 @@ def test_charts_and_markup_are_for_pages(part: Part) -> None:
 
 
 def test_a_figure_stands_as_it_is_over_the_names() -> None:
-    document = Document(
+    document = ShownDocument(
         "c", "t", sections=[Section("s", "S", [Figures([("a", "<svg/>")], ["dot"])])], names=["d"]
     )
     page = render_page(document)
@@ -215,12 +220,12 @@ def test_a_figure_stands_as_it_is_over_the_names() -> None:
     assert "</span> d</span><span>dot</span></p>" in page
 
 
-def cases(number: int) -> Sequence[Case]:
-    return [Case(f"place {one}", "0 → 1") for one in range(number)]
+def cases(number: int) -> Sequence[NotableReply]:
+    return [NotableReply(f"place {one}", "0 → 1") for one in range(number)]
 
 
 def test_only_the_first_cases_are_listed() -> None:
-    document = with_parts(Cases("new", cases(12), 30))
+    document = with_parts(NotableReplies("new", cases(12), 30))
     assert printed(document)[-1] == "… and 25 more; --json and --html have them."
     assert render_markdown(document).splitlines()[-1] == "- … and 20 more"
     page = render_page(document)

@@ -16,8 +16,8 @@ from hallulab.simulator.statistics.sequence import (
     MEANS,
     STAKES,
     Decider,
-    Decision,
     MeanSequence,
+    SequenceState,
     compute_bar,
     compute_capital,
     compute_growth,
@@ -106,7 +106,7 @@ def test_a_difference_is_within_the_bounds(difference: float) -> None:
         MeanSequence(0.05).add(difference)
 
 
-def decide(persons: int, rates: dict[str, float]) -> Decision:
+def decide(persons: int, rates: dict[str, float]) -> SequenceState:
     decider = Decider(list(rates))
     for number in range(persons):
         decider.add(str(number), rates)
@@ -200,7 +200,7 @@ def test_steps_are_what_was_known_after_each_batch() -> None:
 def test_a_decision_survives_json() -> None:
     decision = decide(30, {"a": 0.5, "b": 1.0})
 
-    assert Decision.model_validate_json(decision.model_dump_json()) == decision
+    assert SequenceState.model_validate_json(decision.model_dump_json()) == decision
 
 
 def test_one_that_is_only_worse_than_some_leaders_is_not_worse() -> None:
