@@ -35,7 +35,7 @@ SCHEMAS: Mapping[str, tuple[type[BaseModel], str]] = {
     "personas": (PersonasFile, "`personas.yaml` of a pack ([scenario-packs.md](scenario-packs.md))"),
     "policy": (Policy, "a safeguard's policy ([safeguards.md](safeguards.md))"),
     "sweep": (Sweep, "a sweep of `hallulab bench` ([bench.md](bench.md#sweeps))"),
-    "stress": (RagTrustConfig, "a file of `hallulab stress` ([rag-trust.md](rag-trust.md))"),
+    "stress": (RagTrustConfig, "a file of `hallulab rag-trust` ([rag-trust.md](rag-trust.md))"),
 }
 """Name of a schema → the model that reads such a file, and what the file is."""
 

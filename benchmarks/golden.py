@@ -81,7 +81,15 @@ def freeze(folder: Path) -> list[str]:
         planted = _write(
             folder,
             "plant",
-            _hallulab("plant", str(folder / "demo"), "--count", "40", "--out", str(folder / "planted")),
+            _hallulab(
+                "make-data",
+                "planted",
+                str(folder / "demo"),
+                "--count",
+                "40",
+                "--out",
+                str(folder / "planted"),
+            ),
         )
         others = list(pool.map(lambda command: _write(folder, *command), _commands(folder)))
     failed = [command for command in (*helps.result(), *runs, planted, *others) if command is not None]
@@ -141,8 +149,8 @@ def _commands(folder: Path) -> Iterator[tuple[str, list[str]]]:
             *(part for flag, end in outputs for part in (flag, str(folder / f"gated.{end}"))),
         ),
     )  # fmt: skip
-    yield "baseline", _hallulab("baseline", headline, "--out", str(folder / "baseline.json"))
-    yield "compact", _hallulab("compact", demo)
+    yield "baseline", _hallulab("compare", headline, "--save", str(folder / "baseline.json"))
+    yield "compact", _hallulab("export", demo, "--format", "tables")
     yield (
         "branch",
         _hallulab(

@@ -1,10 +1,10 @@
 """What simulating an own bot costs beside a bare client: processor time a call, in one run.
 
 `python -m benchmarks.orchestration` prints it. Each round holds the same conversations three times against
-an instant stub: by a bare openai client (a user and a bot of three turns, nothing else), and by `simulate`
-with a bot of the kind `endpoint` and one of the kind `callable`, which asks the stub by the same client. The
-order changes from round to round. Counted is the time of all processes but the stub's, also what a run does
-once.
+an instant stub: by a bare openai client (a user and a bot of three turns, nothing else), and by `run
+--no-judge` with a bot of the kind `endpoint` and one of the kind `callable`, which asks the stub by the same
+client. The order changes from round to round. Counted is the time of all processes but the stub's, also
+what a run does once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """List planted errors for people to check: `python -m benchmarks.planted_examples`.
 
 The output is docs/planted-examples.md. A seed draws fifty errors from four hundred, which are planted into
-the largest pack as `hallulab plant` does without options.
+the largest pack as `hallulab make-data planted` does without options.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AROUND = 160
 _HEAD = f"""# Fifty planted errors
 
 `python -m benchmarks.planted_examples` printed this: {SHOWN} of the {COUNT} errors that
-`hallulab plant {PACK}` plants without options, drawn at random. The wrong words are bold; beside
+`hallulab make-data planted {PACK}` plants without options, drawn at random. The wrong words are bold; beside
 them is what the clean twin says there.
 """
 

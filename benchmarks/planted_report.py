@@ -2,7 +2,7 @@
 
 The output stands in docs/studies/stress.md. Two personas of the headline run are replayed, errors are
 planted into
-their conversations as by `hallulab plant RUN --count 460`, and each detector judges errors and twins. Then
+their conversations as by `hallulab make-data planted RUN --count 460`, and each detector judges errors and twins. Then
 the rates of these conversations, and of the annotated runs of the data set gold, are corrected by what the
 detectors found. All answers of the model are replayed from tests/recordings. A detector whose recording is
 missing or unfinished is not measured, and the output says so; `--record --base-url URL` asks for missing

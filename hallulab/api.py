@@ -6,6 +6,7 @@ loop in its own thread. In a coroutine of your own, await the other form.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,12 +19,13 @@ from hallulab.simulator.options.commands import (
     BenchOptions,
     CalibrateOptions,
     DetectOptions,
+    ExportOptions,
     ImportOptions,
     JudgeOptions,
     PlantOptions,
 )
-from hallulab.simulator.options.groups import BatchService, HoldingOptions, StrPath, to_path
-from hallulab.verbs import make_awaited, make_plain, make_verb
+from hallulab.simulator.options.groups import BatchService, StrPath, to_path
+from hallulab.verbs import bind_first, make_plain, make_verb
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +42,9 @@ if TYPE_CHECKING:
     from hallulab.simulator.report.selection import SelectionCounts
 
 
-@check_arguments
-async def asimulate(
+async def _run(
+    judge: bool,
+    /,
     experiment: Experiment | Mapping[str, Any] | StrPath,
     *,
     out: StrPath | None = None,
@@ -56,7 +59,7 @@ async def asimulate(
     server_flags: Sequence[str] = (),
     **fields: Any,
 ) -> Run:
-    """Hold the conversations of an experiment, as `hallulab simulate` does; `detect` judges them later.
+    """Simulate conversations, judge every reply if `judge`, and report; return the run.
 
     The same call with the same `out` continues it. Interrupting it (Ctrl-C, the kernel's stop) ends it.
 
@@ -70,7 +73,7 @@ async def asimulate(
         record: record every model answer and search into this file.
         replay: answer from this recording: no server, no network.
         quiet: no progress.
-        workers: processes that hold conversations, each with `concurrency` requests under way.
+        workers: processes that simulate and judge, each with `concurrency` requests under way.
         ray: have actors of a Ray cluster do so: at this address, or one that `local` starts.
         ray_resources: what each actor takes, such as `["CPU=1", "GPU=0.25"]`.
         batch: ask models in waves, by `vllm run-batch` or by the batch API of the endpoint.
@@ -79,70 +82,27 @@ async def asimulate(
 
     Raises:
         UsageError: experiment or folder are at fault; one sentence says how.
-        OperationalError: server, endpoint or disk failed, no conversation was held, or a detector failed on
-            every reply that it judged. The folder has what there is.
+        OperationalError: server, endpoint or disk failed, no conversation was simulated, or a detector failed
+            on every reply that it judged. The folder has what there is.
         ReplayMiss: the recording lacks an answer. It is no `Exception`.
         KeyboardInterrupt: it was interrupted; what was written is intact.
     """
-    how = HoldingOptions(
-        record=record,
-        replay=replay,
-        quiet=quiet,
-        server_flags=server_flags,
-        workers=workers,
-        ray=ray,
-        ray_resources=ray_resources,
-    )
-    return await _hold(experiment, fields, out, how, fresh, batch, judge=False)
-
-
-@check_arguments
-async def arun(
-    experiment: Experiment | Mapping[str, Any] | StrPath,
-    *,
-    out: StrPath | None = None,
-    fresh: bool = False,
-    record: StrPath | None = None,
-    replay: StrPath | None = None,
-    quiet: bool = False,
-    workers: int = 1,
-    ray: str | None = None,
-    ray_resources: Sequence[str] = (),
-    batch: BatchService | None = None,
-    server_flags: Sequence[str] = (),
-    **fields: Any,
-) -> Run:
-    """Simulate conversations, judge every reply, and report, as `hallulab run` does; return the run.
-
-    Arguments and errors are those of `simulate`.
-    """
-    how = HoldingOptions(
-        record=record,
-        replay=replay,
-        quiet=quiet,
-        server_flags=server_flags,
-        workers=workers,
-        ray=ray,
-        ray_resources=ray_resources,
-    )
-    return await _hold(experiment, fields, out, how, fresh, batch, judge=True)
-
-
-async def _hold(
-    experiment: Experiment | Mapping[str, Any] | StrPath,
-    fields: Mapping[str, Any],
-    out: StrPath | None,
-    options: HoldingOptions,
-    fresh: bool,
-    batch: BatchService | None,
-    judge: bool,
-) -> Run:
     from hallulab.simulator.decide.run import run_in_folder
     from hallulab.simulator.engine.models import RunSettings
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.records.outputs import name_folder_by_time
 
-    settings = RunSettings.from_options(options, fresh, batch)
+    settings = RunSettings(
+        fresh=fresh,
+        record=to_path(record),
+        replay=to_path(replay),
+        quiet=quiet,
+        server_flags=tuple(server_flags),
+        workers=workers,
+        batch=batch,
+        ray=ray,
+        ray_resources=tuple(ray_resources),
+    )
     folder = RunFolder(to_path(out) or name_folder_by_time())
     scenario = await run_in_folder(_resolve_experiment(experiment, fields), folder, settings, judge)
     return _open_run(folder, scenario, reports=judge)
@@ -261,45 +221,14 @@ async def _import_chats(options: ImportOptions) -> Run:
     return Run(folder.path)
 
 
-@check_arguments
-def export_chats(
-    run: Run | StrPath,
-    format: str,
-    out: StrPath,
-    *,
-    detector: str | None = None,
-    without: Sequence[str] = (),
-    clean_by: str | None = None,
-    audited: bool = False,
-    min_turns: int = 1,
-    keep_duplicates: bool = False,
-) -> SelectionCounts | ExportCounts:
+async def _export_chats(options: ExportOptions) -> SelectionCounts | ExportCounts | dict[Path, int]:
     """Write the conversations of a run in a format of other tools, or its replies for `bench`.
 
-    Args:
-        run: the run, or its folder.
-        format: `bench` (replies), or conversations: openai, sharegpt, hf, parquet, csv, ragtruth or jsonl.
-        out: file to write; of hf and ragtruth, a new folder.
-        detector: whose flags and spans become annotations; None: those of all.
-        without: what is left out: passages, steps or spans.
-        clean_by: only conversations of which this detector flags no turn.
-        audited: only those in which the simulated user has no flaw.
-        min_turns: only those with as many turns.
-        keep_duplicates: of openai, sharegpt and hf: also those that are nearly the same as another; the
-            other formats have all.
-
-    Raises:
-        UsageError: an option is wrong, nothing is left to write, or the output exists.
-        OperationalError: the output cannot be written.
+    Return how many were written and left out, and why; of tables, how many rows each file has.
     """
-    from hallulab.simulator.records.folder import RunFolder
-    from hallulab.simulator.report.export import export_run
-    from hallulab.simulator.report.selection import ExportSelection
+    from hallulab.simulator.report.export import export_from_options
 
-    folder = RunFolder(run.path if isinstance(run, Run) else Path(run))
-    folder.require()
-    wanted = ExportSelection(detector, frozenset(without), clean_by, audited, min_turns, keep_duplicates)
-    return export_run(folder, format, wanted, Path(out))
+    return await asyncio.to_thread(export_from_options, options)
 
 
 @check_arguments
@@ -312,12 +241,19 @@ def load_run(path: StrPath) -> Run:
     return Run(path)
 
 
+_SIMULATES = (
+    "Simulate the conversations of an experiment, as `hallulab run --no-judge` does; `detect` judges them."
+)
+_RUNS = "Simulate conversations, judge every reply, and report, as `hallulab run` does; return the run."
+
+asimulate = check_arguments(bind_first(_run, False, "asimulate", _SIMULATES))
+arun = check_arguments(bind_first(_run, True, "arun", _RUNS))
 adetect = make_verb("adetect", DetectOptions, _detect)
 ajudge = make_verb("ajudge", JudgeOptions, _judge)
 abench = make_verb("abench", BenchOptions, _bench)
 aplant = make_verb("aplant", PlantOptions, _plant)
 acalibrate = make_verb("acalibrate", CalibrateOptions, _calibrate)
-aexport_chats = make_awaited(export_chats)
+aexport_chats = make_verb("aexport_chats", ExportOptions, _export_chats)
 aimport_chats = make_verb("aimport_chats", ImportOptions, _import_chats)
 
 simulate = make_plain(asimulate)
@@ -327,4 +263,5 @@ judge = make_plain(ajudge)
 bench = make_plain(abench)
 plant = make_plain(aplant)
 calibrate = make_plain(acalibrate)
+export_chats = make_plain(aexport_chats)
 import_chats = make_plain(aimport_chats)

@@ -62,6 +62,9 @@ class Run:
         self._conversations = sorted(self._journals.conversations, key=_place)
         self._verdicts = self._counting_verdicts()
 
+    def __fspath__(self) -> str:
+        return str(self.path)
+
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 

@@ -7,18 +7,20 @@ import contextvars
 import inspect
 import re
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import wraps
-from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hallulab.scenarios.arguments import check_given
 from hallulab.scenarios.transcript import TurnView
+from hallulab.simulator.options.groups import list_fields
 
 Parameters = ParamSpec("Parameters")
 Options = TypeVar("Options")
 Result = TypeVar("Result")
+First = TypeVar("First")
 
 _FLAG = re.compile(r"--([a-z]+)")
 
@@ -80,29 +82,19 @@ def make_verb(
         return await work(options(*args, **kwargs))
 
     assert isinstance(options, type)
-    own = options.__annotations__  # those that the verb shares with others stand last
-    hints = get_type_hints(options, localns={"TurnView": TurnView})
+    fields = list_fields(options, TurnView=TurnView)
+    hints = {field.name: field.hint for field in fields}
     signature = inspect.signature(options)
-
-    def shared_last(parameter: inspect.Parameter) -> tuple[int, bool]:
-        return parameter.kind, parameter.name not in own
-
-    ordered = sorted(signature.parameters.values(), key=shared_last)
-    parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in ordered]
+    parameters = [signature.parameters[name].replace(annotation=hint) for name, hint in hints.items()]
+    helps = [(field.name, field.flag.help) for field in fields if field.flag is not None]
+    lines = [f"    {option}: " + _FLAG.sub(r"`\1`", line) for option, line in helps]
     verb.__name__ = verb.__qualname__ = name
-    verb.__doc__ = f"{inspect.getdoc(work)}\n\nArgs:\n{_describe_options(options, parameters)}"
+    verb.__doc__ = "\n".join((f"{inspect.getdoc(work)}\n\nArgs:", *lines))
     vars(verb)["__signature__"] = signature.replace(
-        parameters=parameters, return_annotation=inspect.signature(work).return_annotation
+        parameters=sorted(parameters, key=lambda parameter: parameter.kind),
+        return_annotation=inspect.signature(work).return_annotation,
     )
     return verb
-
-
-def _describe_options(options: type, parameters: Sequence[inspect.Parameter]) -> str:
-    """Return a line for each parameter that has a flag: its name, and what `--help` says of it."""
-    hints = get_type_hints(options, localns={"TurnView": TurnView}, include_extras=True)
-    flagged = [one.name for one in parameters if get_origin(hints[one.name]) is Annotated]
-    helps = {name: _FLAG.sub(r"`\1`", get_args(hints[name])[1].help) for name in flagged}
-    return "\n".join(f"    {name}: {line}" for name, line in helps.items())
 
 
 def make_plain(
@@ -118,14 +110,26 @@ def make_plain(
     return plain
 
 
-def make_awaited(
-    verb: Callable[Parameters, Result],
+def bind_first(
+    function: Callable[Concatenate[First, Parameters], Coroutine[Any, Any, Result]],
+    first: First,
+    name: str,
+    summary: str,
 ) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
-    """Make the form of a plain verb that is awaited, for those that wait for nothing but the disk."""
+    """Make a verb of a coroutine function whose first argument is given.
 
-    @wraps(verb)
-    async def awaited(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        return await asyncio.to_thread(verb, *args, **kwargs)
+    Args:
+        name: of the verb.
+        summary: first line of its docstring; the others are the function's.
+    """
 
-    awaited.__name__ = awaited.__qualname__ = f"a{verb.__name__}"
-    return awaited
+    @wraps(function)
+    async def bound(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        return await function(first, *args, **kwargs)
+
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())[1:]
+    vars(bound)["__signature__"] = signature.replace(parameters=parameters)
+    bound.__name__ = bound.__qualname__ = name
+    bound.__doc__ = f"{summary}\n{(inspect.getdoc(function) or '').partition(chr(10))[2]}"
+    return bound

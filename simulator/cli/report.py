@@ -1,28 +1,27 @@
-"""Commands that read a run folder: `hallulab report`, `view`, `realism`, `audit` and `export`."""
+"""Commands that read run folders: report, compare, gate, view, realism."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import json
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.errors import NotComparable, OperationalError, UsageError
 from hallulab.scenarios.files.opening import read_file
 from hallulab.simulator.cli.console import print_json, print_lines, print_warnings
-from hallulab.simulator.cli.options import AsJson, RunArgument, split_names
+from hallulab.simulator.cli.options import AsJson, RunArgument, expand_options
+from hallulab.simulator.options.commands import GateOptions
 from hallulab.simulator.options.groups import ModelOptions
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
     from hallulab.simulator.records.folder import RunFolder
-    from hallulab.simulator.report.export import ExportCounts
-    from hallulab.simulator.report.selection import SelectionCounts
     from hallulab.simulator.report.write import CorrectionData
 
 
@@ -43,16 +42,180 @@ def report(
             "numbers by it. Default: annotations.jsonl of the run folder, if it is there."
         ),
     ] = None,
+    guards: Annotated[
+        bool,
+        typer.Option("--guards", help="Only print which replies guarded chatbots did not answer, and why."),
+    ] = False,
 ) -> None:
-    """Derive the tables and the page of a run folder anew from its journals."""
+    """Recompute the tables and the page of a run folder from its journals."""
     from hallulab.simulator.metrics.known_errors import read_accuracies
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.write import CorrectionData
 
     run = RunFolder(folder)
     run.require()
+    if guards:
+        if planted is not None or annotations is not None:
+            raise UsageError("--guards corrects no numbers. Leave out --planted and --annotations.")
+        _print_guards(run, as_json)
+        return
     accuracies = None if planted is None else read_accuracies(planted)
     show_report(run, as_json, measured=CorrectionData(accuracies, annotations))
+
+
+def show_report(
+    folder: RunFolder,
+    as_json: bool,
+    scenario: Scenario | None = None,
+    measured: CorrectionData | None = None,
+) -> None:
+    """Write the reports, and print the table or the JSON.
+
+    Raises:
+        UsageError: there is nothing to report on.
+        OperationalError: no conversation was held, or a detector failed on every reply that it judged.
+    """
+    from hallulab.simulator.metrics.failures import RunFailures, require_success
+    from hallulab.simulator.report.document import build_summary
+    from hallulab.simulator.report.write import CorrectionData, write_reports
+    from hallulab.simulator.show.terminal import print_document
+
+    journals = None if folder.is_in_shards else folder.read_journals()
+    if folder.is_empty or (journals is not None and not journals.heads):
+        raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
+    made = write_reports(folder, journals, scenario, measured or CorrectionData())
+    found = made.of(RunFailures)
+    if as_json:
+        print_warnings(found)
+        print_json(read_file(folder.report).decode())
+    else:
+        print_document(build_summary(made))
+        print_lines(f"\nreport: {folder.page}")
+    require_success(found)
+
+
+def _print_guards(run: RunFolder, as_json: bool) -> None:
+    from hallulab.chatbots.guarded.marks import DONE
+    from hallulab.scenarios.text.wording import choose_noun, render_one_line
+    from hallulab.simulator.records.guard_log import iterate_guard_lines
+
+    lines = list(iterate_guard_lines(run.read_conversations()))
+    if not lines:
+        raise UsageError(
+            f"{run.path}: no reply was guarded. Run a chatbot of the kind `guarded` (docs/safeguards.md)."
+        )
+    if as_json:
+        print_json("".join(f"{line.model_dump_json()}\n" for line in lines))
+        return
+    escalated = [line for line in lines if line.escalated]
+    for line in escalated:
+        where = f"{line.chatbot}, conversation {line.conversation}, turn {line.turn}"
+        print_lines(render_one_line(f"{where}: {DONE[line.action]}: {line.reason}"))
+    guarded = f"{len(lines)} guarded {choose_noun(len(lines), 'reply', 'replies')}"
+    print_lines(f"{guarded}, {len(escalated)} escalated")
+
+
+def compare(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="A [B…]",
+            help="Run folders, or baseline files (`--save`). A is the reference.",
+        ),
+    ],
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Compare nothing, and save what the run A is compared by: a small file to commit, of "
+            "numbers and hashes without texts; - prints it.",
+        ),
+    ] = None,
+    json: Annotated[Path | None, typer.Option(help="JSON file to write, with all changed turns.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Markdown file to write, fit for a comment on a pull request.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write.")] = None,
+) -> None:
+    """Hold runs against a reference: changed verdicts, differences, coverage, costs, and what was changed.
+
+    Exit code 3: a run cannot be compared with the reference at all. 1: no conversation of a run was held, or
+    a detector failed on every reply that it judged.
+    """
+    from hallulab.scenarios.files.atomic import write_together
+    from hallulab.scenarios.files.data_files import is_folder
+    from hallulab.simulator.compare.document import build_document
+    from hallulab.simulator.compare.runs import compare_runs
+    from hallulab.simulator.compare.summary import read_summary
+    from hallulab.simulator.compare.texts import add_texts
+    from hallulab.simulator.records.folder import RunFolder
+    from hallulab.simulator.records.outputs import check_outputs
+    from hallulab.simulator.show.html import render_page
+    from hallulab.simulator.show.markdown import render_markdown
+    from hallulab.simulator.show.terminal import print_document
+
+    if save is not None:
+        if len(runs) > 1 or (json, markdown, html) != (None, None, None):
+            raise UsageError("--save takes one run folder and no other option.")
+        _save_baseline(RunFolder(runs[0]), save)
+        return
+    folders = [RunFolder(path) if is_folder(path) else None for path in runs]
+    read = [
+        file
+        for path, folder in zip(runs, folders, strict=True)
+        for file in (folder.files if folder else [path])
+    ]
+    check_outputs({"--json": json, "--markdown": markdown, "--html": html}, inputs=read)
+    compared = add_texts(compare_runs([read_summary(path) for path in runs]), folders)
+    document = build_document(compared)
+    made: list[tuple[Path | None, Callable[[], str]]] = [
+        (json, compared.text),
+        (markdown, partial(render_markdown, document)),
+        (html, partial(render_page, document)),
+    ]
+    texts = {path: render() for path, render in made if path is not None}
+    if texts:
+        write_together(texts)
+    print_document(document)
+    if texts:
+        print_lines(f"\nwritten: {', '.join(map(str, texts))}")
+    if compared.not_comparable:
+        raise NotComparable(" ".join(compared.not_comparable))
+    if compared.failed:
+        raise OperationalError(" ".join(compared.failed))
+
+
+def _save_baseline(run: RunFolder, file: Path) -> None:
+    from hallulab.scenarios.files.atomic import write_atomically
+    from hallulab.simulator.compare.summary import summarize_run
+    from hallulab.simulator.metrics.failures import require_success
+    from hallulab.simulator.records.outputs import check_outputs
+
+    printed = str(file) == "-"
+    check_outputs({"--save": None if printed else file}, inputs=run.files)
+    made = summarize_run(run)
+    print_warnings(made.failures)
+    if printed:
+        print_json(made.text())
+    else:
+        write_atomically(file, made.text())
+    require_success(made.failures)
+
+
+@expand_options
+def gate(options: GateOptions) -> None:
+    """Hold a run against a baseline, and fail if it is worse.
+
+    Exit code 0: it may pass. 1: a chatbot is worse beyond the noise, has a new severe hallucination, or
+    misses a limit. 3: it cannot be compared.
+    """
+    from hallulab.simulator.compare.gate_command import gate_from_options
+    from hallulab.simulator.compare.gate_document import build_document
+    from hallulab.simulator.show.terminal import print_document
+
+    result = gate_from_options(options)
+    print_document(build_document(result))
+    raise typer.Exit(result.exit_code)
 
 
 def view(
@@ -119,50 +282,6 @@ def view(
         os._exit(0)
 
 
-def show_report(
-    folder: RunFolder,
-    as_json: bool,
-    scenario: Scenario | None = None,
-    measured: CorrectionData | None = None,
-) -> None:
-    """Write the reports, and print the table or the JSON.
-
-    Raises:
-        UsageError: there is nothing to report on.
-        OperationalError: no conversation was held, or a detector failed on every reply that it judged.
-    """
-    from hallulab.simulator.metrics.failures import RunFailures, require_success
-    from hallulab.simulator.report.document import build_summary
-    from hallulab.simulator.report.write import CorrectionData, write_reports
-    from hallulab.simulator.show.terminal import print_document
-
-    journals = None if folder.is_in_shards else folder.read_journals()
-    if folder.is_empty or (journals is not None and not journals.heads):
-        raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
-    made = write_reports(folder, journals, scenario, measured or CorrectionData())
-    found = made.of(RunFailures)
-    if as_json:
-        print_warnings(found)
-        print_json(read_file(folder.report).decode())
-    else:
-        print_document(build_summary(made))
-        print_lines(f"\nreport: {folder.page}")
-    require_success(found)
-
-
-def compact(folder: RunArgument) -> None:
-    """Write the turns, verdicts and hallucinations of a run as Parquet tables, for analysis elsewhere.
-
-    The journals stay: hallulab reads only these.
-    """
-    from hallulab.scenarios.text.wording import format_count
-    from hallulab.simulator.records.folder import RunFolder
-    from hallulab.simulator.report.compact import write_tables
-
-    for path, rows in write_tables(RunFolder(folder)).items():
-        print_lines(f"{path}: {format_count(rows, 'row')}")
-
-
 def realism(
     folder: RunArgument,
     reference: Annotated[
@@ -198,138 +317,3 @@ def realism(
             print_lines(f"\npage: {out}")
     if found.failed is not None:
         raise OperationalError(found.failed)
-
-
-def audit(folder: RunArgument, as_json: AsJson = False) -> None:
-    """Print what guarded chatbots escalated and why; with --json, a line for each guarded reply."""
-    from hallulab.chatbots.guarded.marks import DONE
-    from hallulab.scenarios.errors import UsageError
-    from hallulab.scenarios.text.wording import render_one_line
-    from hallulab.simulator.records.folder import RunFolder
-    from hallulab.simulator.records.guard_log import iterate_guard_lines
-
-    run = RunFolder(folder)
-    run.require()
-    lines = list(iterate_guard_lines(run.read_conversations()))
-    if not lines:
-        raise UsageError(
-            f"{folder}: no reply was guarded. Run a chatbot of the kind `guarded` (docs/safeguards.md)."
-        )
-    if as_json:
-        print_json("".join(f"{line.model_dump_json()}\n" for line in lines))
-        return
-    escalated = [line for line in lines if line.escalated]
-    for line in escalated:
-        about = f"{line.chatbot}, conversation {line.conversation}, turn {line.turn}"
-        print_lines(render_one_line(f"{about}: {DONE[line.action]}: {line.reason}"))
-    replies = "reply" if len(lines) == 1 else "replies"
-    print_lines(f"{len(lines)} guarded {replies}, {len(escalated)} escalated")
-
-
-def export(
-    folder: RunArgument,
-    out: Annotated[Path, typer.Option(help="File to write; of hf and ragtruth, a new folder.")],
-    format: Annotated[
-        str,
-        typer.Option(
-            help="bench (replies, for `hallulab bench`), or conversations: openai, sharegpt, hf, parquet, "
-            "csv, ragtruth or jsonl."
-        ),
-    ] = "bench",
-    detector: Annotated[
-        str | None, typer.Option(help="Take the flags and spans of this detector as annotation.")
-    ] = None,
-    without: Annotated[
-        str | None, typer.Option(help="Leave out passages, steps or spans, separated by commas.")
-    ] = None,
-    clean_by: Annotated[
-        str | None, typer.Option(help="Only conversations of which this detector flags no turn.")
-    ] = None,
-    audited: Annotated[
-        bool, typer.Option("--audited", help="Only those in which the simulated user has no flaw.")
-    ] = False,
-    min_turns: Annotated[int | None, typer.Option(min=1, help="Only those with as many turns.")] = None,
-    keep_duplicates: Annotated[
-        bool,
-        typer.Option(
-            "--keep-duplicates",
-            help="Also those that are nearly the same as another, of openai, sharegpt and hf; the other "
-            "formats have all.",
-        ),
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Write the conversations of a run in a format of other tools, or its replies for `bench`.
-
-    For `bench` a detector annotates them. Without `--detector` they have no label, for annotators to add;
-    `bench` leaves such lines out.
-    """
-    from hallulab.simulator.records.folder import RunFolder
-    from hallulab.simulator.report.export import ExportCounts, export_run
-    from hallulab.simulator.report.selection import ExportSelection
-
-    run = RunFolder(folder)
-    run.require()
-    wanted = ExportSelection(
-        detector=detector,
-        without=frozenset(split_names(without) or ()),
-        clean_by=clean_by,
-        audited=audited,
-        min_turns=min_turns or 1,
-        keep_duplicates=keep_duplicates,
-    )
-    exported = export_run(run, format, wanted, out)
-    if as_json:
-        print_json(json.dumps(dataclasses.asdict(exported), indent=2) + "\n")
-    if isinstance(exported, ExportCounts):
-        _tell_replies(exported, detector, out, as_json)
-    elif not as_json:
-        _tell_conversations(exported, out)
-
-
-def _tell_conversations(exported: SelectionCounts, out: Path) -> None:
-    from hallulab.scenarios.text.wording import choose_noun, format_count
-
-    print_lines(f"{format_count(exported.written, 'conversation')} written to {out}")
-    for count, why in (
-        (exported.too_short, "too few turns"),
-        (exported.not_clean, "flagged, or not scored in every turn"),
-        (exported.flawed, "the simulated user has a flaw"),
-        (exported.near_duplicates, "nearly the same as an earlier one (--keep-duplicates keeps them)"),
-    ):
-        if count:
-            print_lines(f"{count} left out: {why}")
-    if exported.not_judged:
-        replies = f"{exported.not_judged} {choose_noun(exported.not_judged, 'reply', 'replies')}"
-        print_lines(f"{replies} without spans: not every detector scored them and said where")
-
-
-def _tell_replies(exported: ExportCounts, detector: str | None, out: Path, as_json: bool) -> None:
-    from hallulab.scenarios.text.wording import choose_noun
-
-    if not as_json:
-        print_lines(
-            f"{exported.written} {choose_noun(exported.written, 'reply', 'replies')} written to {out}"
-        )
-        if exported.without_evidence:
-            print_lines(f"{exported.without_evidence} left out: no evidence, or an empty reply")
-        if exported.not_scored:
-            print_lines(
-                f"{exported.not_scored} left out: {detector} failed, abstained, or did not judge them"
-            )
-    if detector is None:
-        print_lines(
-            "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
-            "--detector",
-            err=True,
-        )
-
-
-COMMANDS = {
-    "report": report,
-    "view": view,
-    "realism": realism,
-    "audit": audit,
-    "export": export,
-    "compact": compact,
-}

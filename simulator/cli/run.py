@@ -1,11 +1,17 @@
-"""Commands that hold and judge conversations: `hallulab run`, `simulate`, `detect` and `branch`."""
+"""Commands that make conversations and judge them: run, detect, branch, chat."""
 
 from __future__ import annotations
 
 from hallulab.agents.concurrency import run_until_stopped
+from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, expand_options
-from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
+from hallulab.simulator.options.commands import (
+    BranchOptions,
+    ChatOptions,
+    DetectOptions,
+    RunOptions,
+)
 
 
 @expand_options
@@ -20,34 +26,24 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
     from hallulab.simulator.metrics.failures import find_failed_conversations, require_success
     from hallulab.simulator.report.estimate import estimate, print_estimate
 
+    for flag, given in (("--estimate", options.estimate), ("--json", as_json)):
+        if options.no_judge and given:
+            raise UsageError(f"--no-judge prints the run folder only. Leave out {flag}, or --no-judge.")
     folder, scenario = run_until_stopped(run_from_options(options))
-    if options.estimate:
-        found = find_failed_conversations(folder)
-        print_warnings(found)
-        require_success(found)
-        told = estimate(folder, load_asked_experiment(options), scenario)
-        if as_json:
-            print_json(f"{told.model_dump_json(indent=2)}\n")
-        else:
-            print_estimate(told, folder)
-    else:
+    if not options.no_judge and not options.estimate:
         show_report(folder, as_json, scenario)
-
-
-@expand_options
-def simulate(options: SimulateOptions) -> None:
-    """Simulate conversations only; `detect` judges them later.
-
-    What stands after `--` is passed on to the model server.
-    """
-    from hallulab.simulator.decide.run import run_from_options
-    from hallulab.simulator.metrics.failures import find_failed_conversations, require_success
-
-    folder, _ = run_until_stopped(run_from_options(options))
+        return
     found = find_failed_conversations(folder)
     print_warnings(found)
-    print_lines(folder.path)  # alone on standard output, for scripts
+    if options.no_judge:
+        print_lines(folder.path)  # alone on standard output, for scripts
     require_success(found)
+    if options.estimate:
+        made = estimate(folder, load_asked_experiment(options), scenario)
+        if as_json:
+            print_json(f"{made.model_dump_json(indent=2)}\n")
+        else:
+            print_estimate(made, folder)
 
 
 @expand_options
@@ -77,4 +73,16 @@ def branch(options: BranchOptions, as_json: AsJson = False) -> None:
     show_report(folder, as_json, scenario)
 
 
-COMMANDS = {"run": run, "simulate": simulate, "detect": detect, "branch": branch}
+@expand_options
+def chat(options: ChatOptions) -> None:
+    """Talk to a chatbot of an experiment yourself; detectors judge each reply.
+
+    The conversation is a run folder like any other. What stands after `--` is passed on to the model server.
+    """
+    from hallulab.simulator.chat.terminal import chat_from_options
+
+    folder = run_until_stopped(chat_from_options(options, print_lines))
+    if folder is None:
+        print_lines("nothing was said, so nothing is saved.")
+    else:
+        print_lines(f"saved: {folder}")

@@ -21,7 +21,7 @@ from hallulab.simulator.metrics.known_errors import (
 from hallulab.simulator.report.facts import derive_detector_errors
 from hallulab.simulator.statistics.prevalence import DetectorErrors, compute_rates
 
-RECREATE = "recreate the baseline with `hallulab baseline RUN`"
+RECREATE = "recreate the baseline with `hallulab compare RUN --save FILE`"
 REMEDY = "fit it with `hallulab calibrate`, or measure it on planted errors and give --planted (docs/gate.md)"
 
 

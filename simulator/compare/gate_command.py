@@ -87,7 +87,7 @@ def assert_no_regression(
 
     Args:
         run: the run, or its folder.
-        against: a file of `hallulab baseline`, or a run folder.
+        against: a file of `hallulab compare --save`, or a run folder.
         severity_guard: severity from which a new hallucination fails; None: none does.
         max_hpt: highest HPT-1 of a chatbot under a detector.
         min_coverage: least share of a chatbot's turns that a detector scored.

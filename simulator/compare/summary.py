@@ -201,7 +201,7 @@ def read_summary(path: Path) -> RunSummary:
         flaw = describe(error)
     except ValueError as error:
         flaw = f"it is not valid JSON ({error})."
-    raise UsageError(f"{path}: {flaw} Give a run folder, or a baseline made by `hallulab baseline RUN`.")
+    raise UsageError(f"{path}: {flaw} Give a run folder, or a file of `hallulab compare RUN --save FILE`.")
 
 
 def summarize_run(folder: RunFolder) -> RunSummary:

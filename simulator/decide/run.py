@@ -20,7 +20,7 @@ from hallulab.simulator.engine.plan import plan
 from hallulab.simulator.engine.run import Run
 from hallulab.simulator.metrics.decision import PersonaTally, SequentialTest, split_batches
 from hallulab.simulator.metrics.hallucinations import index_by_detector
-from hallulab.simulator.options.commands import RunOptions, SimulateOptions
+from hallulab.simulator.options.commands import RunOptions
 from hallulab.simulator.records.choices import select_personas
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions, Drawn
@@ -115,8 +115,8 @@ def draw_order(pool: Sequence[str], drawn: Sequence[str], seed: int) -> list[str
     return list(dict.fromkeys([*first, *shuffled]))
 
 
-async def run_from_options(options: RunOptions | SimulateOptions) -> tuple[RunFolder, Scenario]:
-    """Hold the conversations of an experiment, and judge them unless the options are `SimulateOptions`.
+async def run_from_options(options: RunOptions) -> tuple[RunFolder, Scenario]:
+    """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
 
     Returns:
         The run folder, and the pack.

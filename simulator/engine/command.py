@@ -1,4 +1,4 @@
-"""The work of `hallulab run`, `simulate`, `detect` and `branch`, up to the report."""
+"""The work of `hallulab run`, `detect` and `branch`, up to the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.plan import find_branching
 from hallulab.simulator.engine.run import Strategy, run_experiment
-from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions, SimulateOptions
+from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
 from hallulab.simulator.records.experiment import ALL_CHATBOTS, Component, Experiment
 from hallulab.simulator.records.experiment_file import load_experiment, load_unchecked, put_over
@@ -53,9 +53,9 @@ SAMPLED = 2
 
 
 async def run_from_options(
-    options: RunOptions | SimulateOptions, strategy: Strategy | None = None
+    options: RunOptions, strategy: Strategy | None = None
 ) -> tuple[RunFolder, Scenario]:
-    """Hold the conversations of an experiment, and judge them unless the options are `SimulateOptions`.
+    """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
 
     Args:
         options: those of the command.
@@ -71,24 +71,24 @@ async def run_from_options(
     folder = RunFolder(to_path(options.out) or name_folder_by_time())
     experiment = load_asked_experiment(options)
     settings = RunSettings.from_options(options, options.fresh, options.batch)
-    if isinstance(options, RunOptions) and options.estimate:
+    if options.estimate:
         few = {"limit": SAMPLED, "repeats": 1, "count": None, "until_decided": None}
         experiment = experiment.model_copy(update=few)
-    return folder, await run_in_folder(
-        experiment, folder, settings, isinstance(options, RunOptions), strategy
-    )
+    return folder, await run_in_folder(experiment, folder, settings, not options.no_judge, strategy)
 
 
-def load_asked_experiment(options: RunOptions | SimulateOptions) -> Experiment:
+def load_asked_experiment(options: RunOptions) -> Experiment:
     """Return the experiment that options ask for.
 
     Raises:
         UsageError: the experiment has a contradiction.
     """
-    fields = {**options.collect_model_fields(), **options.collect_conversation_fields()}
-    if isinstance(options, RunOptions):
-        fields["detectors"] = options.detectors
-        fields["until_decided"] = _read_deciding(options)
+    fields = {
+        **options.collect_model_fields(),
+        **options.collect_conversation_fields(),
+        "detectors": options.detectors,
+        "until_decided": _read_deciding(options),
+    }
     return load_experiment(options.config_path, fields)
 
 
@@ -143,8 +143,8 @@ def _require_decidable(settings: RunSettings, judge: bool) -> None:
     """
     if not judge:
         raise UsageError(
-            "`until_decided` needs verdicts while conversations are held. Use `hallulab run`, or leave it "
-            "out."
+            "`until_decided` needs verdicts while conversations are held. Leave out --no-judge, or "
+            "`until_decided`."
         )
     if settings.batch is not None:
         raise UsageError(

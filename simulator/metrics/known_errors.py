@@ -73,7 +73,7 @@ def _build_groups(counts: Sequence[tuple[int, int, int, int]]) -> Floats:
     return np.array(counts, dtype=np.float64).reshape(-1, 4)
 
 
-MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab plant`"
+MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab make-data planted`"
 
 
 class _BenchFile(Frozen):

@@ -180,7 +180,7 @@ class Guarding(TableMetric[Safeguards]):
         return [
             f"{name}: {row.refused} of {row.replies} {choose_noun(row.replies, 'reply', 'replies')} "
             f"{'is a refusal' if row.refused == 1 else 'are refusals'}: no answer, whatever a detector says "
-            "of its words. `HPT of answers` leaves refusals out; `hallulab audit` says why they were made."
+            "of its words. `HPT of answers` leaves refusals out; `report --guards` gives their reasons."
             for name, row in refused.items()
         ]
 

@@ -6,14 +6,23 @@ a `Flag` is for Python only.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from hallulab.simulator.options.groups import (
+    BATCH,
+    DETECTORS,
+    HOTPOTQA,
+    RUN,
+    SCENARIO,
+    STRICT,
     BatchService,
     Chosen,
     ConversationOptions,
+    ExportSelection,
     Flag,
     FolderOptions,
     ModelOptions,
@@ -34,31 +43,17 @@ PERSONAS = 20
 GOALS = "70/20/10"
 """Per cent of their goals that the documents answer, answer in part, do not answer, likewise."""
 
-_DETECTORS = Flag("Detectors, separated by commas.", separated=True)
-_BATCH = Flag(
-    "Ask models in waves, as files in OpenAI's batch format: vllm runs `vllm run-batch` here, api uses the "
-    "batch API of --base-url."
-)
-
-
-@dataclass(frozen=True)
-class SimulateOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions, WorkerOptions):
-    """What `hallulab simulate` takes."""
-
-    _: KW_ONLY
-    batch: Annotated[BatchService | None, _BATCH] = None
-
 
 @dataclass(frozen=True)
 class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions, WorkerOptions):
     """What `hallulab run` takes."""
 
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
-    batch: Annotated[BatchService | None, _BATCH] = None
+    batch: Annotated[BatchService | None, BATCH] = None
     until_decided: Annotated[
         bool,
-        Flag("Draw personas in batches until the chatbots are told apart.", names=("--until-decided",)),
+        Flag("Draw personas in batches until the chatbots are told apart."),
     ] = False
     margin: Annotated[
         float | None, Flag("Hallucinations a turn below which --until-decided calls chatbots alike.")
@@ -69,12 +64,15 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
     ] = None
     keep_all: Annotated[
         bool,
-        Flag("Let chatbots that are clearly worse go on in --until-decided.", names=("--keep-all",)),
+        Flag("Let chatbots that are clearly worse go on in --until-decided."),
     ] = False
-
     estimate: Annotated[
         bool,
-        Flag("Play two personas, and tell what all would cost by them.", names=("--estimate",)),
+        Flag("Play two personas, and estimate by them what all would cost."),
+    ] = False
+    no_judge: Annotated[
+        bool,
+        Flag("Only simulate the conversations; `detect` judges them later."),
     ] = False
 
     def collect_deciding_fields(self) -> dict[str, Any]:
@@ -83,19 +81,16 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
         return {name: value for name, value in given.items() if value is not None}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChatOptions(ModelOptions, RecordingOptions):
     """What `hallulab chat` takes."""
 
-    _: KW_ONLY
-    scenario: Annotated[str | None, Flag("Built-in scenario pack, or the path of your own pack folder.")] = (
-        None
-    )
+    scenario: Annotated[str | None, SCENARIO] = None
     chatbots: Annotated[
         Sequence[Chosen] | None,
         Flag("The chatbot to talk to; by default the experiment's first.", separated=True, metavar="NAME"),
     ] = None
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     out: Annotated[
         StrPath | None,
         Flag("Run folder, new or with earlier conversations of yours; by default runs/ and the time."),
@@ -106,17 +101,17 @@ class ChatOptions(ModelOptions, RecordingOptions):
 class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
     """What `hallulab detect` takes."""
 
-    folder: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="DIR")]
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    folder: Annotated[StrPath, RUN]
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
-    batch: Annotated[BatchService | None, _BATCH] = None
+    batch: Annotated[BatchService | None, BATCH] = None
 
 
 @dataclass(frozen=True)
 class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
     """What `hallulab branch` takes."""
 
-    run: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="DIR")]
+    run: Annotated[StrPath, RUN]
     _: KW_ONLY
     turns: Annotated[str, Flag("Turns that are held anew, from 0, separated by commas; or all.")] = "all"
     source: Annotated[
@@ -127,8 +122,8 @@ class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
         Sequence[str] | None,
         Flag("Chatbots that answer, separated by commas; by default those of the run.", separated=True),
     ] = None
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
-    batch: Annotated[BatchService | None, _BATCH] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
+    batch: Annotated[BatchService | None, BATCH] = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +150,7 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
             argument=True,
         ),
     ]
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
     data: Annotated[StrPath | None, Flag("Folder that holds the data set's files.")] = None
     source: Annotated[str | None, Flag("Part of the data set, such as begin's wow, cmu and tc.")] = None
@@ -201,7 +196,7 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
 
 @dataclass(frozen=True)
 class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
-    """What `hallulab plant` takes."""
+    """What `hallulab make-data planted` takes."""
 
     source: Annotated[
         str,
@@ -229,7 +224,7 @@ class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
     seed: Annotated[int, Flag("Seed of all choices.")] = 0
     fluent: Annotated[
         bool,
-        Flag("Let the model write the errors; else rules do, and none is asked.", names=("--fluent",)),
+        Flag("Let the model write the errors; else rules do, and none is asked."),
     ] = False
 
 
@@ -245,7 +240,7 @@ class CalibrateOptions(ModelOptions, RecordingOptions):
             argument=True,
         ),
     ] = None
-    detectors: Annotated[Sequence[Chosen] | None, _DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
     data: Annotated[Sequence[str], Flag("A file of labelled replies to fit to, too; may be repeated.")] = ()
     count: Annotated[int, Flag("Errors to plant; each has a clean twin.", least=20)] = 200
@@ -274,10 +269,7 @@ class ImportOptions:
     documents: Annotated[
         StrPath | None, Flag("Folder of documents: evidence of replies that have none in the file.")
     ] = None
-    strict: Annotated[
-        bool,
-        Flag("Refuse the documents if one cannot be read; else it is left out.", names=("--strict",)),
-    ] = False
+    strict: Annotated[bool, STRICT] = False
     scenario: Annotated[
         str | None, Flag("The pack that the chats belong to, whose documents are searched so.")
     ] = None
@@ -293,13 +285,38 @@ class ImportOptions:
 
 
 @dataclass(frozen=True)
+class ExportOptions(ExportSelection):
+    """What `hallulab export` takes."""
+
+    run: Annotated[StrPath | PathLike[str], RUN]
+    format: Annotated[
+        str,
+        Flag(
+            "bench (replies, for `hallulab bench`), or conversations: openai, sharegpt, hf, parquet, csv, "
+            "ragtruth or jsonl; or tables: turns, verdicts and hallucinations as Parquet files in the run "
+            "folder."
+        ),
+    ] = "bench"
+    out: Annotated[
+        StrPath | None, Flag("File to write; of hf and ragtruth, a new folder; not for tables.")
+    ] = None
+
+    @property
+    def selection(self) -> ExportSelection:
+        """These options without run, format and file."""
+        names = [field.name for field in dataclasses.fields(ExportSelection)]
+        return ExportSelection(**{name: getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True)
 class GateOptions:
     """What `hallulab gate` takes."""
 
     run: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="RUN")]
     _: KW_ONLY
     against: Annotated[
-        StrPath, Flag("The baseline: a file of `hallulab baseline`, or a run folder.", metavar="BASELINE")
+        StrPath,
+        Flag("The baseline: a file of `compare --save`, or a run folder.", metavar="BASELINE"),
     ]
     severity_guard: Annotated[
         str,
@@ -315,7 +332,6 @@ class GateOptions:
         bool,
         Flag(
             "Refuse detectors whose sensitivity and specificity on this model are unknown (exit code 3).",
-            names=("--require-calibrated",),
         ),
     ] = False
     planted: Annotated[
@@ -327,22 +343,20 @@ class GateOptions:
     json_file: Annotated[StrPath | None, Flag("Write it here as JSON.", names=("--json",))] = None
 
 
-@dataclass(frozen=True)
-class StressOptions(ModelOptions, FolderOptions, RecordingOptions):
-    """What `hallulab stress` takes."""
+@dataclass(frozen=True, kw_only=True)
+class RagTrustOptions(ModelOptions, FolderOptions, RecordingOptions):
+    """What `hallulab rag-trust` takes."""
 
-    _: KW_ONLY
-    data: Annotated[StrPath | None, Flag("Folder that holds HotpotQA's distractor setting.")] = None
+    data: Annotated[StrPath | None, HOTPOTQA] = None
     questions: Annotated[int | None, Flag("At most this many questions.")] = None
     seed: Annotated[int | None, Flag("Seed of all choices.")] = None
 
 
-@dataclass(frozen=True)
-class BuildOptions(ModelOptions, RecordingOptions):
-    """What `hallulab build hotpotqa-derived` takes."""
+@dataclass(frozen=True, kw_only=True)
+class DerivedOptions(ModelOptions, RecordingOptions):
+    """What `hallulab make-data hotpotqa-derived` takes."""
 
-    _: KW_ONLY
-    data: Annotated[StrPath, Flag("Folder that holds HotpotQA's distractor setting.")]
+    data: Annotated[StrPath, HOTPOTQA]
     out: Annotated[StrPath, Flag("JSON-lines file to write.")]
     limit: Annotated[int | None, Flag("At most this many questions.", least=1)] = None
     seed: Annotated[
@@ -352,25 +366,20 @@ class BuildOptions(ModelOptions, RecordingOptions):
         Wrong,
         Flag("Wrong answers: made up, or out of a passage that does not answer the question."),
     ] = "invented"
-    both: Annotated[
-        bool, Flag("Both answers of each question; by default one at random.", names=("--both",))
-    ] = False
+    both: Annotated[bool, Flag("Both answers of each question; by default one at random.")] = False
 
 
 @dataclass(frozen=True)
 class InitOptions(ModelOptions, RecordingOptions):
     """What `hallulab init-scenario` takes."""
 
-    directory: Annotated[StrPath, Flag("A new or empty folder.", argument=True, metavar="DIR")]
+    directory: Annotated[StrPath | None, Flag("A new or empty folder.", argument=True, metavar="DIR")] = None
     _: KW_ONLY
     documents: Annotated[
         StrPath | None,
         Flag("Folder of your documents: a model writes the pack's personas from them."),
     ] = None
-    strict: Annotated[
-        bool,
-        Flag("Refuse the documents if one cannot be read; else it is left out.", names=("--strict",)),
-    ] = False
+    strict: Annotated[bool, STRICT] = False
     from_chats: Annotated[
         StrPath | None,
         Flag("Chats of real users, as `hallulab import` reads them: one persona of each.", metavar="FILE"),
@@ -389,19 +398,14 @@ class InitOptions(ModelOptions, RecordingOptions):
         ),
     ] = None
     seed: Annotated[int | None, Flag("Seed of what is drawn.")] = None
-
-
-@dataclass(frozen=True)
-class SummarizeOptions(ModelOptions, RecordingOptions):
-    """What `hallulab summarize` takes."""
-
-    chat: Annotated[
-        StrPath,
+    summarize: Annotated[
+        StrPath | None,
         Flag(
-            "A chat: text with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
-            argument=True,
+            "Write nothing, and print the `summary` of a persona in the situation of this chat's user: text "
+            "with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
             metavar="FILE",
         ),
-    ]
-    _: KW_ONLY
-    scenario: Annotated[str | None, Flag("The pack that the chat belongs to: a name, or a path.")] = None
+    ] = None
+    scenario: Annotated[
+        str | None, Flag("The pack that the chat of --summarize belongs to: a name, or a path.")
+    ] = None

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.words import parse_whole_number
@@ -28,7 +29,7 @@ class Flag:
     help: str
     """Its line of `--help`."""
     names: tuple[str, ...] = ()
-    """Its spellings; none: the field's name, with `--no-…` where it is true or false."""
+    """Its spellings; none: the field's name."""
     least: int | None = None
     """Smallest value of a number. For lists of numbers see `number_from`."""
     separated: bool = False
@@ -39,6 +40,61 @@ class Flag:
     """Whether it has no flag but a place."""
     metavar: str | None = None
     """What `--help` calls the value."""
+
+
+@dataclass(frozen=True)
+class OptionField:
+    """A field of a class of options."""
+
+    name: str
+    hint: Any
+    """Its type, without its flag."""
+    flag: Flag | None
+    """None: it is for Python only."""
+    default: Any
+    """`dataclasses.MISSING`: it must be given."""
+    own: bool
+    """Whether it is a field of the class itself, and not of a base."""
+
+    @property
+    def types(self) -> tuple[Any, ...]:
+        """The alternatives of its type, None among them if it may be left out."""
+        return get_args(self.hint) if get_origin(self.hint) in (Union, UnionType) else (self.hint,)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether its value is a list."""
+        return any(get_origin(one) is Sequence for one in self.types)
+
+
+def list_fields(options: type[Any], **names: Any) -> list[OptionField]:
+    """Return the fields of a class of options: its own first, then those of its bases in their order.
+
+    Args:
+        options: the class.
+        names: types that its module imports for type checkers only.
+    """
+    fields = {field.name: field for field in dataclasses.fields(options)}
+    hints = get_type_hints(options, localns=names, include_extras=True)
+    found = []
+    for owner in options.__mro__:
+        for name in [name for name in vars(owner).get("__annotations__", {}) if name in fields]:
+            hint, flag = hints[name], None
+            if get_origin(hint) is Annotated:
+                hint, flag = get_args(hint)
+            found.append(OptionField(name, hint, flag, fields.pop(name).default, owner is options))
+    return found
+
+
+SCENARIO = Flag("Built-in scenario pack, or the path of your own pack folder.")
+RUN = Flag("A run folder.", argument=True, metavar="DIR")
+DETECTORS = Flag("Detectors, separated by commas.", separated=True)
+STRICT = Flag("Refuse the documents if one cannot be read; else it is left out.")
+HOTPOTQA = Flag("Folder that holds HotpotQA's distractor setting.")
+BATCH = Flag(
+    "Ask models in waves, as files in OpenAI's batch format: vllm runs `vllm run-batch` here, api uses the "
+    "batch API of --base-url."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +145,7 @@ class ModelOptions:
 class ConversationOptions:
     """Which conversations are held."""
 
-    scenario: Annotated[str | None, Flag("Built-in scenario pack, or the path of your own pack folder.")] = (
-        None
-    )
+    scenario: Annotated[str | None, SCENARIO] = None
     chatbots: Annotated[
         Sequence[Chosen] | None, Flag("Chatbots under test, separated by commas.", separated=True)
     ] = None
@@ -182,5 +236,20 @@ class WorkerOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HoldingOptions(RecordingOptions, WorkerOptions):
-    """How conversations are held where the experiment is given otherwise."""
+class ExportSelection:
+    """Which conversations of a run are exported, and what of them."""
+
+    detector: Annotated[str | None, Flag("Take the flags and spans of this detector as annotation.")] = None
+    without: Annotated[
+        Sequence[str], Flag("Leave out passages, steps or spans, separated by commas.", separated=True)
+    ] = ()
+    clean_by: Annotated[str | None, Flag("Only conversations of which this detector flags no turn.")] = None
+    audited: Annotated[bool, Flag("Only those in which the simulated user has no flaw.")] = False
+    min_turns: Annotated[int, Flag("Only those with as many turns.", least=1)] = 1
+    keep_duplicates: Annotated[
+        bool,
+        Flag(
+            "Also those that are nearly the same as another, of openai, sharegpt and hf; the other formats "
+            "have all.",
+        ),
+    ] = False

@@ -1,4 +1,4 @@
-"""Plant errors into clean replies, and write both: `hallulab plant`."""
+"""Plant errors into clean replies, and write both: `hallulab make-data planted`."""
 
 from __future__ import annotations
 

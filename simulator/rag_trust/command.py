@@ -15,7 +15,7 @@ from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.simulator.bench.build import require_unique_ids
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.options.commands import StressOptions
+from hallulab.simulator.options.commands import RagTrustOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.rag_trust.answers import AnswerCollector, ask_all
 from hallulab.simulator.rag_trust.config import (
@@ -45,7 +45,7 @@ class RagTrustFolder(RunFolder):
         self.files = (*self.derived, self.answers)
 
 
-async def run_from_options(options: StressOptions) -> tuple[RagTrustFolder, RagTrustReport]:
+async def run_from_options(options: RagTrustOptions) -> tuple[RagTrustFolder, RagTrustReport]:
     """Get the answers that the folder of the options lacks, and write the reports.
 
     Raises:

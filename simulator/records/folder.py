@@ -53,7 +53,7 @@ class RunFolder:
         self.attacks = path / "attacks.csv"
         self.concentration = path / "concentration.csv"
         self.tables = tuple(path / f"{name}.parquet" for name in ("turns", "verdicts", "spans"))
-        """Parquet tables of `hallulab compact`."""
+        """Parquet tables of `hallulab export --format tables`."""
         self.annotations = path / "annotations.jsonl"
         """Labels of annotators. The file is theirs: lines are added at its end when they ask for it
         (`hallulab annotate --add`, `hallulab view`), and none is changed or deleted."""
@@ -252,7 +252,7 @@ class RunFolder:
         if not self.has_journal:
             raise UsageError(
                 f"{self.path} is no run folder: it has no conversations.jsonl. "
-                "Make one with `hallulab run --out DIR` or `hallulab simulate --out DIR`."
+                "Make one with `hallulab run --out DIR` or `hallulab run --no-judge --out DIR`."
             )
 
     def read_experiment(self) -> SavedExperiment | None:

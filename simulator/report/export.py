@@ -29,13 +29,15 @@ from hallulab.scenarios.text.wording import choose_noun, format_count, render_on
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.metrics.failures import FailureCounts, require_success
 from hallulab.simulator.metrics.hallucinations import index_by_detector
+from hallulab.simulator.options.commands import ExportOptions
+from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import refuse_overwriting
+from hallulab.simulator.report.frames import write_tables
 from hallulab.simulator.report.late_evidence import find_late_evidence
 from hallulab.simulator.report.selection import (
     ALIKE,
-    ExportSelection,
     SelectionCounts,
     require_wanted,
     select_conversations,
@@ -43,6 +45,8 @@ from hallulab.simulator.report.selection import (
 
 BENCH = "bench"
 """The format that `hallulab bench` reads: replies, and no conversations."""
+TABLES = "tables"
+"""The format of turns, verdicts and hallucinations as Parquet files in the run folder."""
 _UNKNOWN = "not known; see its model card"
 _HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-BY-SA-4.0": "cc-by-sa-4.0"}
 """SPDX identifier → the hub's name for it."""
@@ -163,6 +167,27 @@ def _format_code(text: str) -> str:
     return f"`{render_one_line(text).replace('`', chr(39))}`"
 
 
+def export_from_options(options: ExportOptions) -> SelectionCounts | ExportCounts | dict[Path, int]:
+    """Write what the options ask for.
+
+    Returns:
+        What became of the conversations or replies; of tables, how many rows each file has.
+
+    Raises:
+        UsageError: there is no such run, or as `export_run`.
+        OperationalError: the output cannot be written.
+    """
+    folder, wanted = RunFolder(Path(options.run)), options.selection
+    folder.require()
+    if options.format == TABLES:
+        if options.out is not None or wanted != ExportSelection():
+            raise UsageError("--format tables writes all into the run folder. Leave out the other options.")
+        return write_tables(folder)
+    if options.out is None:
+        raise UsageError("export: give the file to write with --out FILE.")
+    return export_run(folder, options.format, wanted, Path(options.out))
+
+
 def export_run(
     folder: RunFolder, format: str, wanted: ExportSelection, out: Path
 ) -> SelectionCounts | ExportCounts:
@@ -178,13 +203,13 @@ def export_run(
     """
     if "passages" not in wanted.without:
         find_late_evidence(folder)
-    if wanted.without - set(PARTS):
+    if set(wanted.without) - set(PARTS):
         named = ", ".join(sorted(wanted.without))
         raise UsageError(f"--without {named}: give some of {', '.join(PARTS)}, with commas between.")
     if format in list_written_formats():
         return export_chats(folder, format, wanted, out)
     if format != BENCH:
-        known = ", ".join((BENCH, *list_written_formats()))
+        known = ", ".join((BENCH, *list_written_formats(), TABLES))
         raise UsageError(f"--format {format}: unknown. Give one of: {known}.")
     if wanted != ExportSelection(detector=wanted.detector):
         raise UsageError(
@@ -215,11 +240,11 @@ def export_chats(folder: RunFolder, format: str, wanted: ExportSelection, out: P
     found = select_conversations(journals, saved, wanted, counts)
     if chat_format.endings:
         with write_whole_file(out) as beside:
-            chat_format.write(beside, found, wanted.without)
+            chat_format.write(beside, found, frozenset(wanted.without))
             _require_some(counts, folder)
     else:
         with write_whole_folder(out) as beside:
-            chat_format.write(beside, found, wanted.without)
+            chat_format.write(beside, found, frozenset(wanted.without))
             if chat_format.has_card:
                 text = render_card(
                     replace_surrogates(folder.path.name), saved, journals.conversations, wanted, counts

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
@@ -50,22 +51,6 @@ def _extract_runs(conversation: Conversation) -> Iterator[str]:
     words = [word for message in said for word in message.text.lower().split()]
     for start in range(max(1, len(words) - RUN + 1)):
         yield " ".join(words[start : start + RUN])
-
-
-@dataclass(frozen=True)
-class ExportSelection:
-    """Which conversations are exported, and what of them."""
-
-    detector: str | None = None
-    """Whose spans are written; None: all detectors'."""
-    without: frozenset[str] = frozenset()
-    """Parts that are left out: passages, steps, spans."""
-    clean_by: str | None = None
-    """A detector that scored all turns and flagged none; None: this does not matter."""
-    audited: bool = False
-    """Only conversations in which the audit finds no flaw of the simulated user."""
-    min_turns: int = 1
-    keep_duplicates: bool = False
 
 
 @dataclass

@@ -50,9 +50,9 @@ class Clash(Greetings):
     NAME = "concentration"
 
 
-def install(monkeypatch: pytest.MonkeyPatch, **offered: tuple[str, str]) -> None:
-    """Offer attributes of this module; `offered` has (group, attribute) by the entry point's name."""
-    points = [EntryPoint(name, f"{__name__}:{what}", group) for name, (group, what) in offered.items()]
+def install(monkeypatch: pytest.MonkeyPatch, **offered: str) -> None:
+    """Offer attributes of this module as metrics, by the entry point's name."""
+    points = [EntryPoint(name, f"{__name__}:{what}", METRICS) for name, what in offered.items()]
     monkeypatch.setattr(
         "hallulab.scenarios.components.entry_points",
         lambda group: [point for point in points if point.group == group],
@@ -71,7 +71,7 @@ def _load_anew() -> Iterator[None]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A reported run, with the metric installed."""
-    install(monkeypatch, greetings=(METRICS, "Greetings"))
+    install(monkeypatch, greetings="Greetings")
     folder = RunFolder(tmp_path)
     chats = [conversation("a", ["hello there", "no", "hello again"])]
     folder.conversations.write_text("".join(f"{one.model_dump_json()}\n" for one in chats))
@@ -113,13 +113,13 @@ def test_its_columns_are_in_the_glossary() -> None:
 
 
 def test_what_is_no_metric_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, wrong=(METRICS, "Greeting"))
+    install(monkeypatch, wrong="Greeting")
     with pytest.raises(UsageError, match=r"^metric 'wrong': .*Greeting.* is no subclass of Metric\.$"):
         load_metrics()
 
 
 def test_two_metrics_cannot_give_one_field(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, theirs=(METRICS, "Clash"))
+    install(monkeypatch, theirs="Clash")
     with pytest.raises(
         UsageError, match=r"'theirs': 'concentration' gives report\.json a `concentration`, too"
     ):

@@ -34,7 +34,7 @@ from tests.simulator.cli.pack_writer import Writer, twelve_documents, without_we
 
 COMMANDS: Mapping[str, str] = {
     "run": "run -c {fixed}/recorded.yaml --repeats 2 --quiet --replay {fixed}/recorded.jsonl --out new",
-    "simulate": "simulate -c {fixed}/recorded.yaml --repeats 2 --quiet --replay {fixed}/recorded.jsonl "
+    "simulate": "run --no-judge -c {fixed}/recorded.yaml --repeats 2 --quiet --replay {fixed}/recorded.jsonl "
     "--out new",
     "detect": "detect held --detectors lexical,halludetect --quiet --replay {fixed}/recorded.jsonl",
     "branch": "branch run --chatbots vanilla --quiet --replay {fixed}/branch.jsonl --out branched",
@@ -46,19 +46,19 @@ COMMANDS: Mapping[str, str] = {
     "export-csv": "export run --format csv --out exported.csv",
     "export-ragtruth": "export run --format ragtruth --detector lexical --out exported-ragtruth",
     "export-parquet": "export run --format parquet --out exported.parquet",
-    "compact": "compact run",
+    "compact": "export run --format tables",
     "import": "import {fixed}/chats.jsonl --out imported --documents {fixed}/pack/documents",
     "bench": "bench labelled.jsonl --detectors lexical --json b.json --csv b.csv --html b.html",
-    "plant": "plant {fixed}/documents --count 4 --kinds number --out planted",
+    "plant": "make-data planted {fixed}/documents --count 4 --kinds number --out planted",
     "calibrate": "calibrate {fixed}/documents --detectors lexical --count 40 --quiet",
     "compare": "compare run run2 --json c.json --markdown c.md --html c.html",
-    "baseline": "baseline run --out base2.json",
+    "baseline": "compare run --save base2.json",
     "gate": "gate run --against base.json --json g.json --markdown g.md --junit g.xml",
     "realism": "realism run --reference {fixed}/people.jsonl --out realism.html",
     "init": "init-scenario made",
     "init-documents": "init-scenario written --documents {fixed}/documents --personas 2 --quiet "
     "--model stub --replay {fixed}/written.jsonl",
-    "build": "build audit-corpus --out corpus.jsonl",
+    "build": "make-data audit-corpus --out corpus.jsonl",
 }
 """Name → the command line. What it writes is below the working directory or in the cache, which is there,
 too; {fixed} is a folder that no command writes to."""
@@ -203,7 +203,7 @@ def _fill(folder: Path, fixed: Path, start: Path) -> None:
     here = partial(_run_here, folder)
     replay = [one.replace(str(folder), str(fixed)) for one in command]
     here(*replay, "--out", start / "run")
-    here("simulate", *replay[1:], "--out", start / "held")
+    here("run", "--no-judge", *replay[1:], "--out", start / "held")
     shutil.copytree(start / "run", start / "run2")
     shutil.copytree(start / "run", start / "stale")
     verdicts = (start / "run" / "verdicts.jsonl").read_text()
@@ -229,7 +229,7 @@ def _fill(folder: Path, fixed: Path, start: Path) -> None:
     for name, kept in (("conversations.jsonl", -1), ("verdicts.jsonl", 6)):
         lines = (start / "half" / name).read_text().splitlines(keepends=True)
         (start / "half" / name).write_text("".join(lines[:kept]))
-    here("baseline", start / "run", "--out", start / "base.json")
+    here("compare", start / "run", "--save", start / "base.json")
     twelve_documents(fixed / "documents")
     _record_pack(folder, fixed)
 

@@ -49,7 +49,9 @@ def test_a_folder_of_another_experiment_is_refused_before_a_server_is_started(
 ) -> None:
     replay = tmp_path / "other.jsonl"
     replay.write_text('{"kind":"other","key":"another","answer":1}\n')
-    code_and_error("simulate", "--model", "m", "--limit", "1", "--replay", replay, "--out", tmp_path / "run")
+    code_and_error(
+        "run", "--no-judge", "--model", "m", "--limit", "1", "--replay", replay, "--out", tmp_path / "run"
+    )
     code, said = code_and_error("run", "--model", "qwen-9000", "--limit", "1", "--out", tmp_path / "run")
     assert (code, said) == (
         2,

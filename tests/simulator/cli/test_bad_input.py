@@ -195,18 +195,18 @@ def test_server_flags_without_a_server(code_and_error: CodeAndError, tmp_path: P
     ("command", "word"),
     [
         (("run", "--chatbots", "vanilla", "metarag"), "metarag"),
-        (("simulate", "x"), "x"),
+        (("run", "--no-judge", "x"), "x"),
         (("detect", "folder", "x", "--detectors", "lexical"), "x"),
         (("bench", "d.jsonl", "d2.jsonl", "--detectors", "lexical"), "d2.jsonl"),
         (("serve", "smollm2-135m", "4096", "--", "--max-model-len", "4096"), "4096"),
-        (("summarize", "chat.txt", "x"), "x"),
-        (("build", "hotpotqa-derived", "x", "--data", "d", "--out", "o"), "x"),
+        (("init-scenario", "pack", "x"), "x"),
+        (("make-data", "hotpotqa-derived", "x", "--data", "d", "--out", "o"), "x"),
     ],
 )
 def test_a_stray_word_is_no_flag_of_the_server(
     code_and_error: CodeAndError, command: tuple[str, ...], word: str
 ) -> None:
-    name = command[1] if command[0] == "build" else command[0]
+    name = command[1] if command[0] == "make-data" else command[0]
     assert code_and_error(*command) == (
         2,
         f"error: {word}: `{name}` takes no such word. Lists are separated by commas (a,b), and flags of the "
@@ -267,12 +267,12 @@ NO_KEY = "http://127.0.0.1:9/v1 needs an API key: set the environment variable T
         (JUDGE, NO_KEY),
     ],
 )
-@pytest.mark.parametrize("command", ["run", "simulate"])
+@pytest.mark.parametrize("flags", [(), ("--no-judge",)])
 def test_who_cannot_take_part_is_said_before_a_server_is_started(
     code_and_error: CodeAndError,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    command: str,
+    flags: tuple[str, ...],
     text: str,
     reason: str,
 ) -> None:
@@ -281,7 +281,9 @@ def test_who_cannot_take_part_is_said_before_a_server_is_started(
     monkeypatch.delenv("THEIR_KEY", raising=False)
     config = tmp_path / "experiment.yaml"
     config.write_text(text)
-    code, said = code_and_error(command, "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run")
+    code, said = code_and_error(
+        "run", *flags, "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run"
+    )
     assert code == 2
     assert said.startswith(f"error: {reason.format(line=f'{config}, line 1: ')}")
     assert said.count("\n") == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import signal
 import socket
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -24,7 +22,6 @@ from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from tests.builders import scored
-from tests.heavy_libraries import HEAVY
 from tests.places import RECORDINGS
 from tests.simulator.command_line import Ended
 
@@ -60,16 +57,6 @@ def saved_run(folder: Path) -> RunFolder:
     whole = Experiment.model_validate(asked.model_dump())
     run.write_experiment(SavedExperiment(experiment=whole, identity={}, detectors={"metarag": "1"}))
     return run
-
-
-def test_help_keeps_what_stands_in_brackets(hallulab: Hallulab) -> None:
-    assert "runs/ and the time" in hallulab("run", "--help").out
-    assert "a free one" in hallulab("serve", "--help").out
-
-
-def test_the_version_is_printed_without_a_command(hallulab: Hallulab) -> None:
-    ended = hallulab("--version")
-    assert (ended.code, ended.out, ended.err) == (0, f"hallulab {version('hallulab')}\n", "")
 
 
 def test_a_persona_with_markup_is_listed_as_it_is(hallulab: Hallulab, tmp_path: Path) -> None:
@@ -160,7 +147,7 @@ def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
     )
     run = RunFolder(tmp_path / "run")
     flags = ("--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)
-    assert hallulab("simulate", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
+    assert hallulab("run", "--no-judge", "-c", config, *flags, "--out", run.path).out == f"{run.path}\n"
     assert len(run.read_journals().verdicts) == 0
     assert hallulab("detect", run.path, "--replay", RECORDING).code == 0
     judged = [(verdict.detector, verdict.turn, verdict.outcome) for verdict in run.read_journals().verdicts]
@@ -261,11 +248,6 @@ def test_an_export_for_annotators_says_that_it_has_no_labels(hallulab: Hallulab,
     assert hallulab("bench", out).err == f"error: {out}: no labelled reply is left to judge.\n"
 
 
-@pytest.mark.parametrize("command", ["run", "simulate", "detect", "bench", "summarize"])
-def test_the_help_says_what_becomes_of_flags_of_the_server(hallulab: Hallulab, command: str) -> None:
-    assert "What stands after `--` is passed on to the model server." in hallulab(command, "--help").out
-
-
 def test_export_of_an_unknown_detector_is_refused(hallulab: Hallulab, tmp_path: Path) -> None:
     run = saved_run(tmp_path / "run")
     ended = hallulab("export", run.path, "--detector", "halu", "--out", tmp_path / "data.jsonl")
@@ -287,98 +269,3 @@ def test_export_leaves_the_files_of_the_run_alone(hallulab: Hallulab, tmp_path: 
         f"error: cannot write {run.path / name}: a file of the input would be lost. Give another file.\n",
     )
     assert (run.path / name).read_bytes() == before
-
-
-def test_bench_takes_detectors_and_their_options_from_the_file(hallulab: Hallulab, tmp_path: Path) -> None:
-    data, config, out = tmp_path / "data.jsonl", tmp_path / "experiment.yaml", tmp_path / "rows.json"
-    data.write_text(
-        '{"reply": "Chalk came first.", "passages": ["Chalk came first."], "label": false}\n'
-        '{"reply": "Crayons came first.", "passages": ["Chalk came first."], "label": true}\n'
-    )
-    config.write_text("detectors: [{name: strict, kind: lexical, options: {threshold: 0.9}}]\n")
-    assert hallulab("bench", data, "-c", config, "--json", out).code == 0
-    rows = json.loads(out.read_text())["rows"]
-    assert [(row["detector"], row["threshold"], row["recall"]) for row in rows] == [
-        ("flag-all", None, 1.0),
-        ("majority", None, 0.0),
-        ("lexical", 0.25, 1.0),
-        ("strict", 0.9, 0.0),
-    ]
-
-
-def test_bench_sweeps_the_options_of_a_detector(hallulab: Hallulab, tmp_path: Path) -> None:
-    data, sweep, out = tmp_path / "data.jsonl", tmp_path / "sweep.yaml", tmp_path / "found.json"
-    page = tmp_path / "found.html"
-    data.write_text(
-        '{"reply": "Chalk came first.", "passages": ["Chalk came first."], "label": false}\n'
-        '{"reply": "Crayons came first.", "passages": ["Chalk came first."], "label": true}\n'
-    )
-    sweep.write_text("detector: lexical\ngrid: {threshold: [0.2, 0.9]}\nrepeats: 2\n")
-    assert hallulab("bench", data, "--sweep", sweep, "--json", out, "--html", page).code == 0
-    rows = json.loads(out.read_text())["sweep"]["rows"]
-    assert [(row["config"], row["f1"], row["f1_sd"]) for row in rows] == [
-        ({"threshold": 0.2}, 1.0, 0.0),
-        ({"threshold": 0.9}, 0.0, 0.0),
-    ]
-    assert "Content-Security-Policy" in page.read_text()
-    ended = hallulab("bench", data, "--sweep", sweep, "--detectors", "lexical")
-    assert (ended.code, ended.err) == (
-        2,
-        "error: --detectors and --sweep exclude each other: the sweep file names its detector.\n",
-    )
-
-
-def test_bench_writes_the_rows_of_all_levels_as_csv(hallulab: Hallulab, tmp_path: Path) -> None:
-    data, out = tmp_path / "data.jsonl", tmp_path / "found.csv"
-    data.write_text(
-        '{"reply": "Chalk came first.", "passages": ["Chalk came first."], "label": false}\n'
-        '{"reply": "Crayons came first.", "passages": ["Chalk came first."], "label": true}\n'
-    )
-    assert hallulab("bench", data, "--csv", out).code == 0
-    rows = list(csv.DictReader(out.read_text().splitlines()))
-    assert [(row["detector"], row["level"], row["auroc"], row["iou"]) for row in rows] == [
-        ("flag-all", "response", "0.5", ""),
-        ("majority", "response", "0.5", ""),
-        ("lexical", "response", "1.0", ""),
-    ]
-
-
-def test_bench_has_nothing_to_train(hallulab: Hallulab, tmp_path: Path) -> None:
-    data = tmp_path / "data.jsonl"
-    data.write_text('{"reply": "Chalk.", "passages": ["Chalk."], "label": false}\n')
-    ended = hallulab("bench", data, "--train", data)
-    assert ended.code == 2
-    assert ended.err == (
-        f"error: --train {data}: no detector here learns. Leave --train out, or name one that does.\n"
-    )
-
-
-def imported_by(*arguments: str) -> set[str]:
-    """Top-level modules in memory after a command."""
-    script = (
-        "import sys\n"
-        f"sys.argv = ['hallulab', *{list(arguments)!r}]\n"
-        "from hallulab.simulator.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print(*sorted(sys.modules), file=sys.stderr)\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return set(ended.stderr.split())
-
-
-def test_the_list_of_commands_imports_no_pydantic() -> None:
-    """It takes a sixth of the time in which a command could say what it is."""
-    assert "pydantic" not in imported_by("--help")
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
-def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
-    modules = imported_by(*arguments)
-    assert sorted(modules & {*HEAVY, "jinja2"}) == []
-    assert len(modules) < 600
-
-
-@pytest.mark.parametrize("kind", ["scenarios", "personas", "models"])
-def test_lists_of_data_import_no_model_library(kind: str) -> None:
-    heavy = {"torch", "transformers", "sklearn", "lancedb", "openai", "autogen_core"}
-    assert sorted(imported_by("list", kind) & heavy) == []

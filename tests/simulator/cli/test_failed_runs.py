@@ -157,7 +157,7 @@ def test_a_comparison_with_a_failed_run_says_first_that_it_failed(
 
 def test_a_baseline_of_a_failed_run_is_an_error(hallulab: CommandLine, tmp_path: Path) -> None:
     make_run(tmp_path / "run", judges=other_failed)
-    ended = hallulab("baseline", tmp_path / "run", "--out", tmp_path / "baseline.json")
+    ended = hallulab("compare", tmp_path / "run", "--save", tmp_path / "baseline.json")
     assert (ended.code, ended.err) == (1, f"error: d{USELESS}\n")
     assert "because" not in (tmp_path / "baseline.json").read_text()
 

@@ -1,4 +1,4 @@
-"""`hallulab baseline` and `hallulab gate` on the recorded demo."""
+"""`hallulab compare --save` and `hallulab gate` on the recorded demo."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BLIND = "not enough personas to detect a regression: 2 personas, 9 needed."
 def baseline(hallulab: CommandLine, demo_replay: RunFolder, tmp_path: Path) -> Path:
     """The demo's baseline."""
     path = tmp_path / "baseline.json"
-    assert hallulab("baseline", demo_replay.path, "--out", path).code == 0
+    assert hallulab("compare", demo_replay.path, "--save", path).code == 0
     return path
 
 
@@ -44,9 +44,9 @@ def add_a_severe_span(verdict: dict[str, Any]) -> None:
 def test_a_baseline_is_small_and_always_the_same(
     hallulab: CommandLine, demo_replay: RunFolder, baseline: Path
 ) -> None:
-    printed = hallulab("baseline", demo_replay.path).out
+    printed = hallulab("compare", demo_replay.path, "--save", "-").out
     assert json.loads(printed) == json.loads(baseline.read_text())
-    assert hallulab("baseline", demo_replay.path).out == printed
+    assert hallulab("compare", demo_replay.path, "--save", "-").out == printed
     assert len(printed) < 100_000
 
 
@@ -148,4 +148,4 @@ def test_what_is_no_baseline_is_a_usage_error(
     wrong.write_text("{}")
     code, error = code_and_error("gate", demo_replay.path, "--against", wrong)
     assert code == 2
-    assert "Give a run folder, or a baseline made by `hallulab baseline RUN`." in error
+    assert "Give a run folder, or a file of `hallulab compare RUN --save FILE`." in error

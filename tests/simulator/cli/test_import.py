@@ -176,7 +176,7 @@ def test_nothing_is_mixed_with_an_import(hallulab: CommandLine, chats: Chats, tm
     assert hallulab("import", path, "--out", run).code == 0
     again = hallulab("import", path, "--out", run)
     assert (again.code, "is there and not empty" in again.err) == (2, True)
-    more = hallulab("simulate", "--out", run, "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    more = hallulab("run", "--no-judge", "--out", run, "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
     assert (more.code, "holds another experiment" in more.err) == (2, True)
 
 

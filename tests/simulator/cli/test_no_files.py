@@ -83,7 +83,7 @@ def test_a_pipe_in_a_run_folder_holds_up_no_command(
         ("compare", whole),
         ("annotate", "--next", "1"),
         ("bench",),
-        ("audit",),
+        ("report", "--guards"),
         ("detect", "--detectors", "lexical"),
     ):
         run = tmp_path / "run"
@@ -169,7 +169,6 @@ def test_a_pipe_in_a_run_folder_is_not_passed_over(
         ("gate", "RUN", "--against", "PIPE"),
         ("compare", "PIPE", "RUN"),
         ("compare", "RUN", "PIPE"),
-        ("audit", "PIPE"),
         ("view", "RUN", "--guideline", "PIPE"),
         ("report", "PIPE"),
         ("export", "PIPE", "--out", "out.jsonl"),

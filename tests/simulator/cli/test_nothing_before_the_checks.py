@@ -117,20 +117,22 @@ def test_what_reads_a_damaged_journal_writes_nothing(
     assert written(tmp_path) == before
 
 
-@pytest.mark.parametrize("command", ["bench", "summarize"])
+@pytest.mark.parametrize("command", [("bench",), ("init-scenario", "--summarize")], ids=" ".join)
 def test_a_recording_is_not_begun_by_a_command_that_is_refused(
-    code_and_error: CodeAndError, tmp_path: Path, command: str
+    code_and_error: CodeAndError, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     given = tmp_path / "given.jsonl"
     given.write_text(
         '{"reply": "A.", "passages": ["A."], "label": false}\n'
-        if command == "bench"
+        if command[0] == "bench"
         else '{"role": "user", "content": "Hi"}\n{"role": "assistant", "content": "Hello."}\n'
     )
     before = written(tmp_path)
-    more = ("--detectors", "direct-judge", "--json", tmp_path / "numbers.json") if command == "bench" else ()
+    more = (
+        ("--detectors", "direct-judge", "--json", tmp_path / "numbers.json") if command[0] == "bench" else ()
+    )
     code, said = code_and_error(
-        *(command, given, *more, "--record", tmp_path / "r.jsonl", "--model", "m", "--quiet"),
+        *(*command, given, *more, "--record", tmp_path / "r.jsonl", "--model", "m", "--quiet"),
         *("--base-url", URL, "--api-key-env", "NOT_SET_ANYWHERE"),
     )
     assert code == 2

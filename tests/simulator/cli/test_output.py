@@ -48,7 +48,7 @@ COMMANDS = [
     ("report", "{folder}/run", "--json"),
     ("export", "{folder}/run", "--out", "{folder}/lines.jsonl", "--detector", "metarag"),
     ("bench", "{folder}/data.jsonl", "--detectors", "lexical"),
-    ("build", "audit-corpus", "--out", "{folder}/corpus.jsonl"),
+    ("make-data", "audit-corpus", "--out", "{folder}/corpus.jsonl"),
 ]
 
 
@@ -123,7 +123,7 @@ NOBODY = "~nosuchuser/x"
         ("run", f"--record={NOBODY}", "--model", "m"),
         ("init-scenario", NOBODY),
         ("report", NOBODY),
-        ("build", "audit-corpus", "--out", NOBODY),
+        ("make-data", "audit-corpus", "--out", NOBODY),
     ],
     ids=" ".join,
 )
@@ -172,7 +172,7 @@ def test_no_flag_with_a_path_prints_a_traceback(
 
 @pytest.mark.parametrize(
     "command",
-    [("list", "personas", "--scenario"), ("bench",), ("serve",), ("plant", "--out", "p")],
+    [("list", "personas", "--scenario"), ("bench",), ("serve",), ("make-data", "planted", "--out", "p")],
     ids=" ".join,
 )
 def test_a_path_that_no_system_takes_is_one_sentence(

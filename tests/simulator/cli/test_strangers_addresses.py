@@ -253,17 +253,17 @@ def test_a_file_of_the_run_folder_is_no_word_of_the_user(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("simulate", "-c", "{file}", "--out", "{out}"),
+        ("run", "--no-judge", "-c", "{file}", "--out", "{out}"),
         ("detect", "{run}", "-c", "{file}"),
         ("branch", "{run}", "-c", "{file}", "--out", "{out}"),
         ("chat", "-c", "{file}", "--out", "{out}"),
         ("bench", "{data}", "-c", "{file}"),
         ("calibrate", "-c", "{file}"),
-        ("plant", "{pack}", "--fluent", "-c", "{file}", "--out", "{out}"),
-        ("summarize", "{chat}", "-c", "{file}"),
+        ("make-data", "planted", "{pack}", "--fluent", "-c", "{file}", "--out", "{out}"),
+        ("init-scenario", "--summarize", "{chat}", "-c", "{file}"),
         ("init-scenario", "{out}", "--documents", "{pack}/documents", "-c", "{file}"),
         ("view", "{run}", "--experiment", "{file}", "--no-browser"),
-        ("stress", "-c", "{file}", "--data", "{pack}", "--out", "{out}"),
+        ("rag-trust", "-c", "{file}", "--data", "{pack}", "--out", "{out}"),
     ],
 )
 def test_no_command_takes_its_word_for_it(
@@ -291,7 +291,9 @@ def test_flags_name_what_a_file_of_the_run_folder_names(
     file = run.path / VIEW_FILE
     file.write_text(yaml.safe_dump(fields))
     flags = ("--base-url", evil.url, "--api-key-env", VARIABLE)
-    code, told = hallulab.code_and_error("simulate", "-c", file, "--out", tmp_path / "out", "--quiet", *flags)
+    code, told = hallulab.code_and_error(
+        "run", "--no-judge", "-c", file, "--out", tmp_path / "out", "--quiet", *flags
+    )
     assert (code, evil.got_key) == (0, True), told
 
 

@@ -23,7 +23,7 @@ from tests.simulator.cli.every_command import COMMANDS, State, Workshop, enter, 
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.cli.test_hardships import without_privileges
 
-READING = {"help": "--help", "list": "list detectors", "audit": "audit run"}
+READING = {"help": "--help", "list": "list detectors", "audit": "report run --guards"}
 EVERY = {**COMMANDS, **READING}
 for _alike in ("simulate", "export-csv", "export-ragtruth", "export-parquet"):
     del EVERY[_alike]

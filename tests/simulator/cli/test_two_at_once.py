@@ -16,19 +16,19 @@ from tests.simulator.viewer.test_crowd import Client, viewing
 
 ON_HALF = {
     "run": "run -c {fixed}/recorded.yaml --repeats 2 --quiet --replay {fixed}/recorded.jsonl --out half",
-    "simulate": "simulate -c {fixed}/recorded.yaml --repeats 2 --quiet --replay {fixed}/recorded.jsonl "
+    "simulate": "run --no-judge -c {fixed}/recorded.yaml --repeats 2 --quiet --replay {fixed}/recorded.jsonl "
     "--out half",
     "detect": "detect half --detectors lexical,halludetect --quiet --replay {fixed}/recorded.jsonl",
     "report": "report half",
     "annotate-next": "annotate half --next 2",
     "annotate-add": "annotate half --add to-annotate.yaml",
     "export": "export half --detector lexical --out exported.jsonl",
-    "compact": "compact half",
+    "compact": "export half --format tables",
     "branch": "branch half --chatbots vanilla --quiet --replay {fixed}/branch.jsonl --out branched",
-    "audit": "audit half",
+    "audit": "report half --guards",
     "realism": "realism half --reference {fixed}/people.jsonl --out realism.html",
     "gate": "gate half --against base.json --json g.json",
-    "baseline": "baseline half --out base2.json",
+    "baseline": "compare half --save base2.json",
 }
 """Commands on a run that lacks the last conversation and half of the verdicts."""
 

@@ -19,7 +19,7 @@ from tests.simulator.compare.made import found
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-RECREATE = "recreate the baseline with `hallulab baseline RUN`"
+RECREATE = "recreate the baseline with `hallulab compare RUN --save FILE`"
 
 
 def refusals(result: object) -> list[tuple[str, str]]:

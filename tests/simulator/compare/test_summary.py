@@ -126,7 +126,7 @@ def test_a_wrong_baseline_says_what_is_wrong(tmp_path: Path, change: dict[str, A
     with pytest.raises(UsageError) as caught:
         read_summary(path)
     assert str(caught.value).startswith(f"{path}: {complaint}"), str(caught.value)
-    assert str(caught.value).endswith("Give a run folder, or a baseline made by `hallulab baseline RUN`.")
+    assert str(caught.value).endswith("Give a run folder, or a file of `hallulab compare RUN --save FILE`.")
 
 
 def test_more_flagged_tokens_than_the_reply_has_are_refused(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_what_is_wrong_is_told_before_anything_is_asked(
 def test_what_is_only_simulated_is_not_decided(tmp_path: Path, code_and_error: CodeAndError) -> None:
     file = tmp_path / "experiment.yaml"
     file.write_text(f"until_decided: true\nscenario: {make_pack(tmp_path / 'pack')}\n")
-    code, error = code_and_error("simulate", "-c", file, "--out", tmp_path / "run")
+    code, error = code_and_error("run", "--no-judge", "-c", file, "--out", tmp_path / "run")
     assert (code, "needs verdicts while conversations are held" in error) == (2, True)
 
 

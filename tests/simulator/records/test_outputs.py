@@ -113,22 +113,22 @@ def test_an_output_below_a_file_is_refused_before_the_work(
     assert ended.err == f"error: {flag} {data / 'x' / 'out'}: {data} is no folder. Give another path.\n"
 
 
-@pytest.mark.parametrize("command", ["run", "simulate"])
+@pytest.mark.parametrize("flags", [(), ("--no-judge",)])
 def test_a_run_folder_that_is_a_file_is_refused_before_a_server_is_started(
-    hallulab: CommandLine, data: Path, command: str
+    hallulab: CommandLine, data: Path, flags: tuple[str, ...]
 ) -> None:
-    ended = hallulab(command, "--model", "qwen-9000", "--out", data)
+    ended = hallulab("run", *flags, "--model", "qwen-9000", "--out", data)
     assert (ended.code, ended.out, data.read_text()) == (2, "", LINE)
     assert ended.err == f"error: --out {data}: this is a file. Name a folder.\n"
 
 
-@pytest.mark.parametrize("command", ["run", "simulate"])
+@pytest.mark.parametrize("flags", [(), ("--no-judge",)])
 def test_a_run_folder_where_nothing_can_be_written_is_refused_before_a_server_is_started(
-    hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("hallulab.simulator.records.outputs.os.access", lambda place, mode: False)
     out = tmp_path / "run"
-    ended = hallulab(command, "--model", "qwen-9000", "--out", out)
+    ended = hallulab("run", *flags, "--model", "qwen-9000", "--out", out)
     assert (ended.code, ended.out, out.exists()) == (2, "", False)
     assert ended.err == f"error: --out {out}: nothing can be written to {tmp_path}. Give another path.\n"
 
@@ -149,7 +149,7 @@ def test_what_cannot_be_written_after_all_does_not_cost_the_table(
 def test_built_data_below_a_file_are_refused_before_the_work(
     hallulab: CommandLine, data: Path, command: tuple[str, ...]
 ) -> None:
-    ended = hallulab("build", *command, "--out", data / "out")
+    ended = hallulab("make-data", *command, "--out", data / "out")
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == f"error: --out {data / 'out'}: {data} is no folder. Give another path.\n"
 
@@ -160,7 +160,7 @@ def test_built_data_do_not_overwrite_what_they_are_built_with(
 ) -> None:
     read = tmp_path / "read"
     read.write_text("timeout: 5\n")
-    ended = hallulab("build", "hotpotqa-derived", "--data", tmp_path, flag, read, "--out", read)
+    ended = hallulab("make-data", "hotpotqa-derived", "--data", tmp_path, flag, read, "--out", read)
     assert (ended.code, ended.err, read.read_text()) == (2, lost(read), "timeout: 5\n")
 
 
@@ -168,5 +168,5 @@ def test_built_data_do_not_overwrite_what_they_are_built_with(
 def test_built_data_do_not_overwrite_the_questions(hallulab: CommandLine, tmp_path: Path, name: str) -> None:
     read = tmp_path / name
     read.write_text("[]")
-    ended = hallulab("build", "hotpotqa-derived", "--data", tmp_path, "--out", read)
+    ended = hallulab("make-data", "hotpotqa-derived", "--data", tmp_path, "--out", read)
     assert (ended.code, ended.err, read.read_text()) == (2, lost(read), "[]")

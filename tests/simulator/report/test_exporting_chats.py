@@ -31,12 +31,13 @@ from hallulab.scenarios.transcript import (
     Turn,
     Verdict,
 )
+from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.importing import import_chats
 from hallulab.simulator.report.export import export_chats
-from hallulab.simulator.report.selection import ExportSelection, SelectionCounts
+from hallulab.simulator.report.selection import SelectionCounts
 from tests.builders import conversation, scored, unscored
 from tests.fuzz.promises import examples
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import hallulab
+from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.export import export_run
 from hallulab.simulator.report.late_evidence import find_late_evidence
-from hallulab.simulator.report.selection import ExportSelection
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.places import ROOT

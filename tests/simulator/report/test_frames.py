@@ -10,7 +10,7 @@ import pytest
 from hallulab.results import Run
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.report.compact import write_tables
+from hallulab.simulator.report.frames import write_tables
 from tests.simulator.command_line import CommandLine
 from tests.simulator.sharded import make_run
 
@@ -21,7 +21,7 @@ KEY = ["conversation", "turn", "detector"]
 def test_tables_hold_what_the_frames_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_shards: bool
 ) -> None:
-    monkeypatch.setattr("hallulab.simulator.report.compact._BATCH", 5)
+    monkeypatch.setattr("hallulab.simulator.report.frames._BATCH", 5)
     folder = make_run(tmp_path / "run", 1, in_shards=in_shards)
     assert write_tables(folder) == dict(zip(folder.tables, (36, 72, 24), strict=True))
     run = Run(folder.path)
@@ -47,7 +47,7 @@ def test_the_command_says_what_it_wrote_and_clearing_removes_it(
     tmp_path: Path, hallulab: CommandLine
 ) -> None:
     folder = make_run(tmp_path / "run", 1, in_shards=False)
-    ended = hallulab("compact", folder.path)
+    ended = hallulab("export", folder.path, "--format", "tables")
     lines = zip(folder.tables, ("36 rows", "72 rows", "24 rows"), strict=True)
     assert (ended.code, ended.out) == (0, "".join(f"{path}: {rows}\n" for path, rows in lines))
     folder.clear()

@@ -1,4 +1,4 @@
-"""A guarded chatbot in a whole run, on the recorded answers of the real model, and `hallulab audit` on it."""
+"""A guarded chatbot in a whole run, on recorded answers of the real model, and `report --guards` on it."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_the_page_has_the_table_of_safeguards(once: Path) -> None:
 
 
 def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, once: Path) -> None:
-    ended = hallulab("audit", once)
+    ended = hallulab("report", once, "--guards")
     first, last = ended.out.splitlines()
-    assert ended.code == 0
+    assert (ended.code, ended.err) == (0, "")
     assert first.startswith("guarded, conversation ")
     assert (
         "turn 0: handed to a human: H = 0.45 reaches τ = 0.43 on the topic goods: unsupported is “If your "
@@ -82,14 +82,22 @@ def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, once:
 
 
 def test_json_has_a_line_for_each_guarded_reply(hallulab: Hallulab, once: Path) -> None:
-    assert hallulab("audit", once, "--json").out == (once / "audit.jsonl").read_text()
+    assert hallulab("report", once, "--guards", "--json").out == (once / "audit.jsonl").read_text()
 
 
-def test_a_run_without_guarded_replies_is_one_sentence(hallulab: Hallulab, run: Path) -> None:
-    (run / "conversations.jsonl").write_text("")
-    ended = hallulab("audit", run)
-    assert ended.code == 2
-    assert "no reply was guarded. Run a chatbot of the kind `guarded`" in ended.err
+def test_guards_are_printed_without_corrected_numbers(hallulab: Hallulab, once: Path) -> None:
+    ended = hallulab("report", once, "--guards", "--annotations", once / "annotations.jsonl")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == "error: --guards corrects no numbers. Leave out --planted and --annotations.\n"
+
+
+def test_a_run_without_guarded_replies_is_one_sentence(hallulab: Hallulab, demo_replay: RunFolder) -> None:
+    ended = hallulab("report", demo_replay.path, "--guards")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        f"error: {demo_replay.path}: no reply was guarded. Run a chatbot of the kind `guarded` "
+        "(docs/safeguards.md).\n"
+    )
 
 
 def test_a_run_that_goes_on_writes_a_log_that_is_whole(

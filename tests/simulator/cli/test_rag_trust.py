@@ -1,4 +1,4 @@
-"""`hallulab stress` on the command line."""
+"""`hallulab rag-trust` on the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DATA = RECORDINGS / "rag_trust"
 def test_bad_input_is_a_sentence_and_writes_nothing(
     code_and_error: CodeAndError, tmp_path: Path, arguments: list[str | Path], said: str
 ) -> None:
-    code, error = code_and_error("stress", *arguments, "--out", tmp_path / "out")
+    code, error = code_and_error("rag-trust", *arguments, "--out", tmp_path / "out")
     assert code == 2
     assert said in error
     assert not (tmp_path / "out").exists()
@@ -35,7 +35,7 @@ def test_bad_input_is_a_sentence_and_writes_nothing(
 def test_the_recorded_grid_gives_the_tables_of_the_docs(hallulab: CommandLine, tmp_path: Path) -> None:
     """Six questions, answered and judged by the default model."""
     recorded = ["--questions", "6", "--replay", DATA / "answers.jsonl.gz", "--quiet"]
-    ended = hallulab("stress", "--config", EXAMPLE, *recorded, "--out", tmp_path / "out")
+    ended = hallulab("rag-trust", "--config", EXAMPLE, *recorded, "--out", tmp_path / "out")
     assert (ended.code, ended.err) == (0, "")
     tables, _, _ = ended.out.partition("\nreport: ")
     shown = "\n".join(line.rstrip() for line in tables.splitlines()).strip()

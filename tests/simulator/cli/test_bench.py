@@ -1,7 +1,8 @@
-"""`hallulab bench RUN --gold annotations`: detectors on what annotators found in a run."""
+"""`hallulab bench` on labelled lines, and with --gold on labels of a run's annotators."""
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -90,3 +91,66 @@ def test_what_is_no_annotated_run_is_refused(
     code, error = code_and_error("bench", *given, "--detectors", "lexical")
     assert code == 2
     assert said in error
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A clean reply, and a wrong one."""
+    file = tmp_path / "data.jsonl"
+    file.write_text(
+        '{"reply": "Chalk came first.", "passages": ["Chalk came first."], "label": false}\n'
+        '{"reply": "Crayons came first.", "passages": ["Chalk came first."], "label": true}\n'
+    )
+    return file
+
+
+def test_detectors_and_their_options_are_taken_from_the_file(
+    hallulab: CommandLine, data: Path, tmp_path: Path
+) -> None:
+    config, out = tmp_path / "experiment.yaml", tmp_path / "rows.json"
+    config.write_text("detectors: [{name: strict, kind: lexical, options: {threshold: 0.9}}]\n")
+    assert hallulab("bench", data, "-c", config, "--json", out).code == 0
+    rows = json.loads(out.read_text())["rows"]
+    assert [(row["detector"], row["threshold"], row["recall"]) for row in rows] == [
+        ("flag-all", None, 1.0),
+        ("majority", None, 0.0),
+        ("lexical", 0.25, 1.0),
+        ("strict", 0.9, 0.0),
+    ]
+
+
+def test_the_options_of_a_detector_are_swept(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
+    sweep, out = tmp_path / "sweep.yaml", tmp_path / "found.json"
+    page = tmp_path / "found.html"
+    sweep.write_text("detector: lexical\ngrid: {threshold: [0.2, 0.9]}\nrepeats: 2\n")
+    assert hallulab("bench", data, "--sweep", sweep, "--json", out, "--html", page).code == 0
+    rows = json.loads(out.read_text())["sweep"]["rows"]
+    assert [(row["config"], row["f1"], row["f1_sd"]) for row in rows] == [
+        ({"threshold": 0.2}, 1.0, 0.0),
+        ({"threshold": 0.9}, 0.0, 0.0),
+    ]
+    assert "Content-Security-Policy" in page.read_text()
+    ended = hallulab("bench", data, "--sweep", sweep, "--detectors", "lexical")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: --detectors and --sweep exclude each other: the sweep file names its detector.\n",
+    )
+
+
+def test_rows_of_all_levels_are_written_as_csv(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "found.csv"
+    assert hallulab("bench", data, "--csv", out).code == 0
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert [(row["detector"], row["level"], row["auroc"], row["iou"]) for row in rows] == [
+        ("flag-all", "response", "0.5", ""),
+        ("majority", "response", "0.5", ""),
+        ("lexical", "response", "1.0", ""),
+    ]
+
+
+def test_there_is_nothing_to_train(hallulab: CommandLine, data: Path) -> None:
+    ended = hallulab("bench", data, "--train", data)
+    assert ended.code == 2
+    assert ended.err == (
+        f"error: --train {data}: no detector here learns. Leave --train out, or name one that does.\n"
+    )

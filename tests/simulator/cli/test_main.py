@@ -1,0 +1,125 @@
+"""The command as a whole: its help, and former names of commands."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from hallulab.simulator.cli.main import COMMANDS, RENAMED
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.testing.scripted import ScriptedTransport, pool_through
+from tests.heavy_libraries import HEAVY
+from tests.places import RECORDINGS, ROOT
+from tests.simulator.command_line import CommandLine
+
+CHAT = "User: My fan broke.\nAssistant: When?\nUser: In May.\n"
+ENDPOINT = "--base-url http://127.0.0.1:9/v1 --model scripted"
+RUN = f"-c {ROOT}/docs/demo.yaml --limit 1 --model qwen2.5-coder-1.5b --replay {RECORDINGS}/demo.jsonl.gz"
+PLANT = "town-library --count 4 --kinds number --out planted"
+
+FORMER = {
+    f"simulate {RUN} --out new -q": f"run --no-judge {RUN} --out new -q",
+    "compact run": "export run --format tables",
+    "baseline run": "compare run --save -",
+    "baseline run --out base.json": "compare run --save base.json",
+    "baseline --out=base.json run": "compare --save=base.json run",
+    "audit run": "report --guards run",
+    f"summarize chat.txt {ENDPOINT}": f"init-scenario --summarize chat.txt {ENDPOINT}",
+    f"summarize -q {ENDPOINT} chat.txt -- --x": f"init-scenario -q {ENDPOINT} --summarize chat.txt -- --x",
+    "summarize --help": "init-scenario --help",
+    "build audit-corpus --out corpus.jsonl": "make-data audit-corpus --out corpus.jsonl",
+    "build --help": "make-data --help",
+    f"plant {PLANT}": f"make-data planted {PLANT}",
+    "stress --data run --out new": "rag-trust --data run --out new",
+}
+"""A command by its former name → by its new one."""
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """Name → content of the files below a folder, without the one that has the time of the run."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "experiment.json"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("former", FORMER)
+def test_a_former_name_gives_the_same_bytes_and_says_the_new_one(
+    hallulab: CommandLine,
+    demo_replay: RunFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    former: str,
+) -> None:
+    transport = ScriptedTransport(lambda _: "The user had a broken fan.")
+    monkeypatch.setattr("hallulab.simulator.engine.models.ModelPool", pool_through(transport))
+    ended, files = [], []
+    for line in (former, FORMER[former]):
+        place = tmp_path / str(len(ended))
+        shutil.copytree(demo_replay.path, place / "run")
+        (place / "chat.txt").write_text(CHAT)
+        monkeypatch.chdir(place)
+        ended.append(hallulab(*line.split()))
+        files.append(written(place))
+    old, new = ended
+    notice, _, rest = old.err.partition("\n")
+    name = former.split()[0]
+    assert notice == (
+        f"`hallulab {name}` is now `hallulab {' '.join(RENAMED[name])}`; version 0.2 drops the old name."
+    )
+    assert (old.code, old.out, rest) == (new.code, new.out, new.err)
+    assert files[0] == files[1]
+
+
+def test_each_former_name_is_tried_and_is_no_command() -> None:
+    assert {former.split()[0] for former in FORMER} == set(RENAMED)
+    assert set(RENAMED).isdisjoint(COMMANDS)
+
+
+def test_help_keeps_what_stands_in_brackets(hallulab: CommandLine) -> None:
+    assert "runs/ and the time" in hallulab("run", "--help").out
+    assert "a free one" in hallulab("serve", "--help").out
+
+
+def test_the_version_is_printed_without_a_command(hallulab: CommandLine) -> None:
+    ended = hallulab("--version")
+    assert (ended.code, ended.out, ended.err) == (0, f"hallulab {version('hallulab')}\n", "")
+
+
+@pytest.mark.parametrize("command", ["run", "detect", "bench", "init-scenario", "rag-trust"])
+def test_the_help_says_what_becomes_of_flags_of_the_server(hallulab: CommandLine, command: str) -> None:
+    assert "What stands after `--` is passed on to the model server." in hallulab(command, "--help").out
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """Top-level modules in memory after a command."""
+    script = (
+        "import sys\n"
+        f"sys.argv = ['hallulab', *{list(arguments)!r}]\n"
+        "from hallulab.simulator.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(*sorted(sys.modules), file=sys.stderr)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(ended.stderr.split())
+
+
+def test_the_list_of_commands_imports_no_pydantic() -> None:
+    """It takes a sixth of the time in which a command could say what it is."""
+    assert "pydantic" not in imported_by("--help")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"]])
+def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
+    modules = imported_by(*arguments)
+    assert sorted(modules & {*HEAVY, "jinja2"}) == []
+    assert len(modules) < 600
+
+
+@pytest.mark.parametrize("kind", ["scenarios", "personas", "models"])
+def test_lists_of_data_import_no_model_library(kind: str) -> None:
+    heavy = {"torch", "transformers", "sklearn", "lancedb", "openai", "autogen_core"}
+    assert sorted(imported_by("list", kind) & heavy) == []
