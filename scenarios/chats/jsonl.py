@@ -39,7 +39,8 @@ def read_own(value: Mapping[str, Any], name: str, reading: Reading) -> Conversat
     try:
         own = {key: one for key, one in value.items() if key not in {"spans", "verdicts"}}
         conversation = Conversation.model_validate(own)
-        reading.verdicts[conversation.id] = _VERDICTS.validate_python(value.get("verdicts", ()))
+        verdicts = _VERDICTS.validate_python(value.get("verdicts", ()))
+        reading.verdicts.setdefault(conversation.id, verdicts)
         return conversation
     except ValidationError as error:
         first = choose_main_error(error)

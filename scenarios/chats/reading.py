@@ -172,7 +172,8 @@ class Reading:
         self.skipped: list[str] = []
         """The wrong records that were left out: place and reason."""
         self.verdicts: dict[str, Sequence[Verdict]] = {}
-        """Identifier of a conversation that we exported → the verdicts on it."""
+        """Identifier of a conversation that we exported → the verdicts on it. An import keeps the first of
+        several conversations with one identifier, so its verdicts count."""
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, str]] = {}
         if unknown := [field for field in self.mapping if field not in NAMES]:
             raise UsageError(f"--map {unknown[0]}: unknown. Map one of {', '.join(NAMES)}.")

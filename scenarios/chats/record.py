@@ -249,11 +249,12 @@ def build_own_conversation(
         FormatError: its parts do not fit together.
     """
     one = build_conversation(turns, about, name)
-    reading.verdicts[one.id] = [
+    verdicts = [
         verdict.at(one, turn)
         for turn, beside in zip(one.turns, about.turns or (), strict=False)
         for verdict in beside.verdicts
     ]
+    reading.verdicts.setdefault(one.id, verdicts)
     return one
 
 

@@ -27,28 +27,18 @@ _COLOURS = 6
 def render_page(document: ShownDocument, data: Any = None) -> str:
     """Return a document as a page of its own, in one file.
 
+    A name without a value is an error. The page's security policy allows its own style sheet and script only,
+    by hash.
+
     Args:
-        document: what it shows.
+        document: the document.
         data: JSON values of the conversations that the page's script shows; None: it has no script.
     """
-    return render(
-        __package__,
-        "document.html",
-        load_asset(__package__, "page.css"),
-        None if data is None else load_asset(__package__, "page.js"),
+    style = load_asset(__package__, "page.css")
+    script = None if data is None else load_asset(__package__, "page.js")
+    return _load_template(__package__, "document.html").render(
         document=document.of("page"),
         data=None if data is None else escape_json(data),
-    )
-
-
-def render(package: str, template: str, style: str, script: str | None = None, /, **values: Any) -> str:
-    """Render a page from a template of a package that extends `frame.html`.
-
-    A name without a value is an error. The page's security policy allows this style sheet and this script
-    only, by hash.
-    """
-    return _load_template(package, template).render(
-        values,
         style=style,
         style_hash=_hash_for_policy(style),
         script=script,

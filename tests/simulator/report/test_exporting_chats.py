@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.scenarios.chats.formats import format_of, list_written_formats, read_chats
+from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
 from hallulab.scenarios.errors import UsageError
@@ -287,6 +288,19 @@ def test_a_report_of_imported_chats_has_the_verdicts_of_the_file(tmp_path: Path)
     assert saved.detectors == {"d": "1", "e": "1"}
     assert saved.imported is not None
     assert saved.imported.notes == ()
+
+
+@pytest.mark.parametrize("format", ["jsonl", "openai"])
+def test_verdicts_of_a_conversation_that_is_left_out_do_not_count(format: str, tmp_path: Path) -> None:
+    run = saved_run(tmp_path, [chat("a", "It is 1.")], [scored("a", 0, [(0, 2)])])
+    other = saved_run(tmp_path / "other", [chat("a", "It is 2.")], [scored("a", 0)])
+    for one, name in ((run, "x"), (other, "y")):
+        export_chats(one, format, ALL, tmp_path / f"{name}.jsonl")
+    both = tmp_path / "both.jsonl"
+    both.write_text((tmp_path / "x.jsonl").read_text() + (tmp_path / "y.jsonl").read_text())
+    back, about = RunFolder(tmp_path / "back"), Imported(file="x", format=format)
+    asyncio.run(import_chats(both, back, about, "imported", reading=Reading(skip_bad=1)))
+    assert read_verdicts(back) == read_verdicts(run)
 
 
 def test_an_import_without_verdicts_writes_no_journal_of_them(tmp_path: Path) -> None:
