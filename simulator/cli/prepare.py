@@ -154,7 +154,7 @@ def list_things(
 ) -> None:
     """List scenarios, personas, chatbots, detectors or models."""
     from hallulab.simulator.show.columns import Column
-    from hallulab.simulator.show.document import ShownDocument, GroupedTable
+    from hallulab.simulator.show.document import GroupedTable, ShownDocument
     from hallulab.simulator.show.terminal import print_document
 
     headings, rows = _list_rows(kind, scenario)
@@ -163,7 +163,9 @@ def list_things(
         for place, heading in enumerate(headings)
     ]
     found = [dict(zip(headings, row, strict=True)) for row in rows]
-    print_document(ShownDocument("list", kind.capitalize(), lead=[GroupedTable(columns, [found])]))
+    print_document(
+        ShownDocument("list", kind.capitalize(), lead=[GroupedTable(columns, [found], whole=True)])
+    )
 
 
 def _list_rows(kind: Kind, scenario: str | None) -> tuple[list[str], list[list[str]]]:

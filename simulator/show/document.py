@@ -88,6 +88,8 @@ class GroupedTable:
     """A page sets it in small type: it has many columns."""
     bound: Format | None = None
     """Format of intervals' bounds on the terminal; None: that of the values."""
+    whole: bool = False
+    """The terminal cuts no text short, and breaks no name."""
     on: Collection[Medium] = EVERYWHERE
     kind: ClassVar[str] = "table"
 

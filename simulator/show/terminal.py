@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hallulab.scenarios.text.wording import render_one_line, shorten_line
-from hallulab.simulator.show.columns import Column, Format
+from hallulab.simulator.show.columns import Column
 from hallulab.simulator.show.document import (
     Bullets,
     GroupedTable,
@@ -99,7 +99,7 @@ def build_table(table: GroupedTable, *, narrow: bool) -> Table:
         made.add_column(
             heading,
             justify="right" if numbers else "left",
-            no_wrap=numbers,
+            no_wrap=numbers or (table.whole and column.kind == "name"),
             overflow="fold",
             max_width=26 if column.kind == "long" else None,
         )
@@ -110,12 +110,14 @@ def build_table(table: GroupedTable, *, narrow: bool) -> Table:
             name = Column("", table.by).of(group[0])
             made.add_row(Text(f"{by}{shorten_line(name)}"))
         for row in group:
-            made.add_row(*(Text(_format_cell(column, row, table.bound, gap)) for column in shown))
+            made.add_row(*(Text(_format_cell(column, row, table, gap)) for column in shown))
     return made
 
 
-def _format_cell(column: Column, row: Any, bound: Format | None, gap: str) -> str:
-    text = column.text(row) if column.kind == "number" else shorten_line(column.text(row))
-    aside = "" if column.brief else column.aside(row, bound)
+def _format_cell(column: Column, row: Any, table: GroupedTable, gap: str) -> str:
+    text = column.text(row)
+    if column.kind != "number":
+        text = render_one_line(text) if table.whole else shorten_line(text)
+    aside = "" if column.brief else column.aside(row, table.bound)
     marked = f"{text}{column.sign(row)[0]}"
     return f"{marked}{gap}{aside}" if aside else marked

@@ -71,6 +71,16 @@ def test_a_persona_with_markup_is_listed_as_it_is(hallulab: Hallulab, tmp_path: 
     assert "a [bold]loud[/red] matter" in listed.out
 
 
+def test_a_list_cuts_no_text_short(hallulab: Hallulab, tmp_path: Path) -> None:
+    hallulab("init-scenario", tmp_path / "pack")
+    grievance = " ".join(["broken"] * 50)
+    (tmp_path / "pack" / "personas.yaml").write_text(
+        f"personas:\n  - {{id: p, name: P, grievance: {grievance}, goals: [g], manner: m, summary: s}}\n"
+    )
+    listed = hallulab("list", "personas", "--scenario", tmp_path / "pack")
+    assert listed.out.count("broken") == 50
+
+
 def test_detect_adds_a_detectors_verdicts_and_keeps_the_others(hallulab: Hallulab, tmp_path: Path) -> None:
     run = saved_run(tmp_path / "run")
     before = run.verdicts.read_text()
