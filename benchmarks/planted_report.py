@@ -1,13 +1,11 @@
 """Measure detectors on errors planted into a run: `python -m benchmarks.planted_report`.
 
-The output stands in docs/studies/stress.md. Two personas of the headline run are replayed, errors are
-planted into
-their conversations as by `hallulab make-data planted RUN --count 460`, and each detector judges errors and twins. Then
-the rates of these conversations, and of the annotated runs of the data set gold, are corrected by what the
-detectors found. All answers of the model are replayed from tests/recordings. A detector whose recording is
-missing or unfinished is not measured, and the output says so; `--record --base-url URL` asks for missing
-answers, and may be stopped at any time.
-"""
+The output stands in docs/studies/stress.md. Two personas of the headline run are replayed, errors are planted
+into their conversations as by `hallulab make-data planted RUN --count 460`, and each detector judges errors
+and twins. Then the rates of these conversations, and of the annotated runs of the data set gold, are
+corrected by what the detectors found. All answers of the model are replayed from tests/recordings. A detector
+whose recording is missing or unfinished is not measured, and the output says so; `--record --base-url URL`
+asks for missing answers, and may be stopped at any time."""
 
 from __future__ import annotations
 
