@@ -16,7 +16,7 @@ PAGES = [
     *sorted(path for path in ROOT.glob("*/**/README.md") if (path.parent / "__init__.py").exists()),
 ]
 
-FLOORS = ("agents", "chatbots", "detectors", "hallulab", "scenarios")
+FLOORS = ("agents", "chatbots", "detectors", "hallulab", "scenarios", "simulator")
 HASHED = ("agents", "chatbots", "detectors")
 """Floors whose docstrings of classes belong to versions, and to schemas that models read: they may stay."""
 

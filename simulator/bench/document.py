@@ -132,8 +132,8 @@ def _build_cost_section(report: BenchReport, names: Sequence[str]) -> Section:
         parts += [
             Figures(draw_plots(plots), legend=()),
             Paragraph(
-                "Ringed: no other detector is at least as good, as cheap, and scored as many replies. What "
-                "costs nothing stands at 0, left of the logarithmic axis. Without a known cost a detector is "
+                "Ringed: no other detector is at least as good, as cheap, and scored as many replies. No "
+                "cost stands at 0, left of the logarithmic axis. Without a known cost a detector is "
                 "not on the chart.",
                 on=PAGE,
             ),

@@ -111,7 +111,7 @@ async def _exchange(chat: LiveChat, message: str, show: Print) -> None:
     try:
         turn = await _wait(chat.say(message, lambda draft: None))
         if turn is None:
-            show("stopped: this message has no reply and is not kept. What was said before is.")
+            show("stopped: this message has no reply and is not kept. Earlier messages are.")
             return
         show(render_reply(chat.key.chatbot, turn))
         if await _wait(_judge(chat, turn, show)) is None:

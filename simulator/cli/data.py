@@ -214,8 +214,8 @@ def _tell_draw(made: DrawnSheet, folder: Path) -> None:
 def make_planted(options: PlantOptions) -> None:
     """Plant errors of known kinds into clean replies, for `hallulab bench` to measure detectors on.
 
-    The file holds every error and its clean twin, with the exact place and the kind. What stands after `--`
-    is passed on to the model server.
+    The file holds every error and its clean twin, with the exact place and the kind. Arguments after
+    `--` are passed on to the model server.
     """
     from hallulab.scenarios.text.wording import format_count
     from hallulab.simulator.bench.planted import FILE
@@ -234,7 +234,7 @@ def make_planted(options: PlantOptions) -> None:
 def make_hotpotqa_derived(options: DerivedOptions) -> None:
     """Write HotpotQA's questions with right answers and with wrong ones of the model.
 
-    What stands after `--` is passed on to the model server.
+    Arguments after `--` are passed on to the model server.
     """
     from hallulab.simulator.bench.build import build_from_options
     from hallulab.simulator.bench.hotpotqa_derived import list_left_out

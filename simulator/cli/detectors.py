@@ -13,7 +13,7 @@ from hallulab.simulator.options.commands import BenchOptions, CalibrateOptions, 
 def bench(options: BenchOptions) -> None:
     """Measure detectors on labelled data, next to the lexical floor.
 
-    What stands after `--` is passed on to the model server.
+    Arguments after `--` are passed on to the model server.
     """
     from hallulab.simulator.bench.command import run_bench, write_results
     from hallulab.simulator.bench.document import build_document
@@ -33,8 +33,8 @@ def bench(options: BenchOptions) -> None:
 def calibrate(options: CalibrateOptions, as_json: AsJson = False) -> None:
     """Fit the detectors' thresholds on planted errors and their clean twins, for a model of one's own.
 
-    The fits are kept, and used wherever the same model is asked the same. What stands after `--` is passed
-    on to the model server.
+    The fits are kept, and used wherever the same model is asked the same. Arguments after `--` are
+    passed on to the model server.
     """
     from hallulab.simulator.calibration.document import build_calibration_document, build_policy_document
     from hallulab.simulator.calibration.policy import PolicyFit, calibrate_from_options
@@ -55,7 +55,7 @@ def calibrate(options: CalibrateOptions, as_json: AsJson = False) -> None:
 def rag_trust(options: RagTrustOptions, as_json: AsJson = False) -> None:
     """Ask chatbots with four prompt strategies about poisoned and distracting documents, and report.
 
-    What stands after `--` is passed on to the model server.
+    Arguments after `--` are passed on to the model server.
     """
     from hallulab.simulator.rag_trust.command import run_from_options
     from hallulab.simulator.rag_trust.document import build_document

@@ -189,7 +189,7 @@ def _print_to_stderr(text: str) -> None:
 
 
 DELETED = "The working directory was deleted: change to one that is there."
-"""What every error says then: no relative path is found."""
+"""All errors say this then: no relative path is found."""
 
 
 def _is_folder_deleted() -> bool:

@@ -23,7 +23,7 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take a dataclass of options: each field with a `Flag` becomes a flag of the command line.
 
     The fields of the class itself stand in its place, those of its bases after all others, as `--help` shows
-    them. What stands after `--` becomes the field `server_flags`, if there is one.
+    them. Arguments after `--` become the field `server_flags`, if there is one.
     """
     hints = get_type_hints(command, include_extras=True)
     (name, model), *_ = [(name, hint) for name, hint in hints.items() if dataclasses.is_dataclass(hint)]

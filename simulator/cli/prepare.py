@@ -28,7 +28,7 @@ _SHOWN = 10
 def init_scenario(options: InitOptions) -> None:
     """Write a scenario pack to start your own from; with --documents, one about your documents.
 
-    What stands after `--` is passed on to the model server.
+    Arguments after `--` are passed on to the model server.
     """
     if options.summarize is not None:
         _summarize_chat(options, Path(options.summarize))
@@ -147,7 +147,7 @@ Kind = Literal["scenarios", "personas", "chatbots", "detectors", "models"]
 
 
 def list_things(
-    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    kind: Annotated[Kind, typer.Argument(help="Kind of things to list.")],
     scenario: Annotated[
         str | None, typer.Option(help="The pack whose personas to list; by default the default pack.")
     ] = None,
@@ -227,11 +227,13 @@ def serve(
     ] = None,
     ray_resources: Annotated[
         str | None,
-        typer.Option(help="What the servers of a machine take, such as GPU=1; by default their cards."),
+        typer.Option(
+            help="Resources that the servers of a machine take, such as GPU=1; by default their cards."
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Serve a model with vLLM on loopback until Ctrl-C. What stands after `--` is passed on to vLLM."""
+    """Serve a model with vLLM on loopback until Ctrl-C. Arguments after `--` are passed on to vLLM."""
     if ray is not None:
         from hallulab.agents.serving.cluster import Order, serve_on_cluster
 

@@ -38,7 +38,7 @@ def report(
     annotations: Annotated[
         Path | None,
         typer.Option(
-            help="What people found in some of the turns (JSON lines, docs/corrected.md): correct the "
+            help="Labels that people gave to some of the turns (JSON lines, docs/corrected.md): correct the "
             "numbers by it. Default: annotations.jsonl of the run folder, if it is there."
         ),
     ] = None,

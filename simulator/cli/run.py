@@ -18,7 +18,7 @@ from hallulab.simulator.options.commands import (
 def run(options: RunOptions, as_json: AsJson = False) -> None:
     """Simulate conversations, judge every reply, and report.
 
-    What stands after `--` is passed on to the model server.
+    Arguments after `--` are passed on to the model server.
     """
     from hallulab.simulator.cli.report import show_report
     from hallulab.simulator.decide.run import run_from_options
@@ -50,7 +50,7 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
 def detect(options: DetectOptions, as_json: AsJson = False) -> None:
     """Judge the turns of a saved run that lack a verdict, and report.
 
-    What stands after `--` is passed on to the model server.
+    Arguments after `--` are passed on to the model server.
     """
     from hallulab.simulator.cli.report import show_report
     from hallulab.simulator.engine.command import detect_from_options
@@ -64,7 +64,7 @@ def branch(options: BranchOptions, as_json: AsJson = False) -> None:
     """Give chatbots the same messages after the same histories, taken from a finished run, and report.
 
     Each gives one reply, which is judged. The report sets these replies beside those of the run.
-    What stands after `--` is passed on to the model server.
+    Arguments after `--` are passed on to the model server.
     """
     from hallulab.simulator.cli.report import show_report
     from hallulab.simulator.engine.command import branch_from_options
@@ -77,7 +77,7 @@ def branch(options: BranchOptions, as_json: AsJson = False) -> None:
 def chat(options: ChatOptions) -> None:
     """Talk to a chatbot of an experiment yourself; detectors judge each reply.
 
-    The conversation is a run folder like any other. What stands after `--` is passed on to the model server.
+    The conversation is a run folder like any other. Arguments after `--` are passed on to the model server.
     """
     from hallulab.simulator.chat.terminal import chat_from_options
 

@@ -59,7 +59,7 @@ class Cost(Frozen):
     seconds: Rounded
     """Sum of latencies. Calls run at the same time, so this is no wall time."""
     money: Rounded | None = None
-    """What the calls cost by the experiment's `prices`; None: it is not known of one of them."""
+    """Costs of the calls by the experiment's `prices`; None: it is not known of one of them."""
 
 
 class Efficiency(Frozen):
@@ -136,9 +136,9 @@ class CostSection(Frozen):
     efficiency: tuple[Efficiency, ...]
     """Costs of a conversation."""
     priced: bool = False
-    """Whether the experiment has `prices`."""
+    """True where the experiment has `prices`."""
     money: Rounded | None = None
-    """What the run cost by them; None: without them, or it is not known of a call."""
+    """Costs of the run by them; None: without them, or it is not known of a call."""
     unpriced: tuple[str, ...] = ()
     """Models of calls whose cost is not known, although there are prices."""
 
@@ -260,9 +260,7 @@ class CostMetric(Metric):
         if costs.money is not None:
             return [f"By its `prices`, the run cost {costs.money:,.4f}."]
         names = join_names([shorten_line(model) for model in costs.unpriced])
-        return [
-            f"What the run cost is unknown: of {names} the price or the tokens of an answer are not known."
-        ]
+        return [f"The costs of the run are unknown: prices or tokens are missing for {names}."]
 
     @classmethod
     def section(cls, report: RunReport) -> Section:

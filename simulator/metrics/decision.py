@@ -209,9 +209,9 @@ class DecisionReport(Frozen):
     ending: Ending | None
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""
     sentence: str
-    """What is decided, in one sentence."""
+    """The decision, in one sentence."""
     found: SequenceState
-    """What is decided, and what was known after each batch."""
+    """The decision, and what was known after each batch."""
 
 
 class DecisionSection(Frozen):

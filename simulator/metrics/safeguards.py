@@ -1,4 +1,4 @@
-"""What guarded chatbots did, and what it cost: counted from the records in the journal (MetaRAG section 3.6).
+"""Actions of guarded chatbots and their costs: counted from the records in the journal (MetaRAG section 3.6).
 
 A refusal holds no hallucination, but no answer either. So the share of refusals stands beside every HPT, and
 the detectors' HPT is also given over the replies that were not refused.
@@ -168,7 +168,7 @@ class Guarding(TableMetric[Safeguards]):
     def hints(cls, report: RunReport) -> Sequence[str]:
         """Say what the columns by the guard are."""
         return (
-            "What guarded chatbots did about the first drafts of the chatbots that they wrap. By guard: what "
+            "Actions of guarded chatbots on the first drafts of the chatbots that they wrap. By guard: what "
             "the guard’s own detector found in the drafts of replies that were shown, and in what was shown. "
             "Refusals and their drafts are excluded from HPT.",
         )

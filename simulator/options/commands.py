@@ -46,7 +46,7 @@ GOALS = "70/20/10"
 
 @dataclass(frozen=True)
 class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOptions, WorkerOptions):
-    """What `hallulab run` takes."""
+    """Options of `hallulab run`."""
 
     detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
@@ -60,7 +60,7 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
     ] = None
     budget: Annotated[
         str | None,
-        Flag("What --until-decided may use: 40personas, 200000tokens or 30minutes.", metavar="AMOUNT"),
+        Flag("Limit for --until-decided: 40personas, 200000tokens or 30minutes.", metavar="AMOUNT"),
     ] = None
     keep_all: Annotated[
         bool,
@@ -83,7 +83,7 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
 
 @dataclass(frozen=True, kw_only=True)
 class ChatOptions(ModelOptions, RecordingOptions):
-    """What `hallulab chat` takes."""
+    """Options of `hallulab chat`."""
 
     scenario: Annotated[str | None, SCENARIO] = None
     chatbots: Annotated[
@@ -99,7 +99,7 @@ class ChatOptions(ModelOptions, RecordingOptions):
 
 @dataclass(frozen=True)
 class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
-    """What `hallulab detect` takes."""
+    """Options of `hallulab detect`."""
 
     folder: Annotated[StrPath, RUN]
     detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
@@ -109,7 +109,7 @@ class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
 
 @dataclass(frozen=True)
 class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
-    """What `hallulab branch` takes."""
+    """Options of `hallulab branch`."""
 
     run: Annotated[StrPath, RUN]
     _: KW_ONLY
@@ -128,7 +128,7 @@ class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
 
 @dataclass(frozen=True)
 class JudgeOptions(ModelOptions, RecordingOptions):
-    """What `hallulab.judge` takes."""
+    """Options of `hallulab.judge`."""
 
     views: Iterable[TurnView | Mapping[str, Any]]
     """The replies, each with the dialogue before it and its evidence."""
@@ -141,7 +141,7 @@ class JudgeOptions(ModelOptions, RecordingOptions):
 
 @dataclass(frozen=True)
 class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
-    """What `hallulab bench` takes."""
+    """Options of `hallulab bench`."""
 
     dataset: Annotated[
         str,
@@ -196,7 +196,7 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
 
 @dataclass(frozen=True)
 class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
-    """What `hallulab make-data planted` takes."""
+    """Options of `hallulab make-data planted`."""
 
     source: Annotated[
         str,
@@ -230,12 +230,12 @@ class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
 
 @dataclass(frozen=True)
 class CalibrateOptions(ModelOptions, RecordingOptions):
-    """What `hallulab calibrate` takes."""
+    """Options of `hallulab calibrate`."""
 
     source: Annotated[
         str | None,
         Flag(
-            "What errors are planted into: a scenario pack, a folder of documents, a run folder, or a "
+            "Texts into which errors are planted: a scenario pack, a folder of documents, a run folder, or a "
             "labelled JSON-lines file. Default: the experiment's scenario.",
             argument=True,
         ),
@@ -254,7 +254,7 @@ class CalibrateOptions(ModelOptions, RecordingOptions):
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What `hallulab import` takes."""
+    """Options of `hallulab import`."""
 
     file: Annotated[StrPath, Flag("Your chats (docs/own-chats.md).", argument=True, metavar="FILE")]
     _: KW_ONLY
@@ -276,7 +276,7 @@ class ImportOptions:
     map: Annotated[
         str | None,
         Flag(
-            "What stands under which name, where names leave it open: user=question,reply=response.",
+            "Names to read by, where the file's names leave it open: user=question,reply=response.",
             names=("--map",),
             metavar="WHAT=NAME,…",
         ),
@@ -286,7 +286,7 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class ExportOptions(ExportSelection):
-    """What `hallulab export` takes."""
+    """Options of `hallulab export`."""
 
     run: Annotated[StrPath | PathLike[str], RUN]
     format: Annotated[
@@ -310,7 +310,7 @@ class ExportOptions(ExportSelection):
 
 @dataclass(frozen=True)
 class GateOptions:
-    """What `hallulab gate` takes."""
+    """Options of `hallulab gate`."""
 
     run: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="RUN")]
     _: KW_ONLY
@@ -345,7 +345,7 @@ class GateOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RagTrustOptions(ModelOptions, FolderOptions, RecordingOptions):
-    """What `hallulab rag-trust` takes."""
+    """Options of `hallulab rag-trust`."""
 
     data: Annotated[StrPath | None, HOTPOTQA] = None
     questions: Annotated[int | None, Flag("At most this many questions.")] = None
@@ -354,7 +354,7 @@ class RagTrustOptions(ModelOptions, FolderOptions, RecordingOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DerivedOptions(ModelOptions, RecordingOptions):
-    """What `hallulab make-data hotpotqa-derived` takes."""
+    """Options of `hallulab make-data hotpotqa-derived`."""
 
     data: Annotated[StrPath, HOTPOTQA]
     out: Annotated[StrPath, Flag("JSON-lines file to write.")]
@@ -371,7 +371,7 @@ class DerivedOptions(ModelOptions, RecordingOptions):
 
 @dataclass(frozen=True)
 class InitOptions(ModelOptions, RecordingOptions):
-    """What `hallulab init-scenario` takes."""
+    """Options of `hallulab init-scenario`."""
 
     directory: Annotated[StrPath | None, Flag("A new or empty folder.", argument=True, metavar="DIR")] = None
     _: KW_ONLY

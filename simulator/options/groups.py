@@ -33,13 +33,13 @@ class Flag:
     least: int | None = None
     """Smallest value of a number. For lists of numbers see `number_from`."""
     separated: bool = False
-    """Whether a list stands in one word, with commas between, and not in several flags."""
+    """True for a list in one word, with commas between, in place of several flags."""
     number_from: int | None = None
     """Smallest number of a list of whole numbers; None: it is a list of names."""
     argument: bool = False
-    """Whether it has no flag but a place."""
+    """True for an argument that has a place and no flag."""
     metavar: str | None = None
-    """What `--help` calls the value."""
+    """Name of the value in `--help`."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class OptionField:
     default: Any
     """`dataclasses.MISSING`: it must be given."""
     own: bool
-    """Whether it is a field of the class itself, and not of a base."""
+    """True for a field of the class itself, not of a base."""
 
     @property
     def types(self) -> tuple[Any, ...]:
@@ -63,7 +63,7 @@ class OptionField:
 
     @property
     def is_list(self) -> bool:
-        """Whether its value is a list."""
+        """True where the value is a list."""
         return any(get_origin(one) is Sequence for one in self.types)
 
 
@@ -231,7 +231,7 @@ class WorkerOptions:
     ] = None
     ray_resources: Annotated[
         Sequence[str],
-        Flag("What each actor takes, such as CPU=1,GPU=0.25; by default a core.", separated=True),
+        Flag("Resources that each actor takes, such as CPU=1,GPU=0.25; by default a core.", separated=True),
     ] = ()
 
 

@@ -204,7 +204,7 @@ def _count_each(parts: Sequence[ShardTask]) -> list[Counted]:
 
 
 def choose_shown(journals: Journals) -> Journals:
-    """Return the cases with the lowest hashes. Those of all parts of a run contain those of the run."""
+    """Return the cases with the lowest hashes. All parts of a run together have the cases of the run."""
     chosen = choose_cases(journals.heads)
     return journals.about(lambda head: _get_case(head) in chosen)
 

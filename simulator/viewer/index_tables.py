@@ -1,7 +1,7 @@
 """The tables of an index of a run: how lines of its journals get into them, and lists from them.
 
-Each query of a list finds its conversations in an index alone, and reads rows of those on the page. What it
-finds comes in one row of JSON: for every row that is fetched, Python would hand over to the thread that grows
+Each query of a list finds its conversations in an index alone, and reads rows of those on the page. Its
+results come in one row of JSON: for every row that is fetched, Python would hand over to the thread that grows
 the index.
 """
 

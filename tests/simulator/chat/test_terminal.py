@@ -143,7 +143,7 @@ def test_ctrl_c_stops_the_reply_and_keeps_what_was_said(
     monkeypatch.setattr("builtins.input", typing("How hot is it?", "Endless?", "And now?", ""))
     with EndlessModel(lambda: os.kill(os.getpid(), signal.SIGINT)) as model:
         ended = hallulab(*flags(pack, model.name, model.base_url), "--out", run.path)
-    assert "stopped: this message has no reply and is not kept. What was said before is." in ended.out
+    assert "stopped: this message has no reply and is not kept. Earlier messages are." in ended.out
     assert ended.code == 0
     [chat] = run.read_conversations()
     assert [turn.user for turn in chat.turns] == ["How hot is it?", "And now?"]

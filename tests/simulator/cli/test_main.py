@@ -91,7 +91,7 @@ def test_the_version_is_printed_without_a_command(hallulab: CommandLine) -> None
 
 @pytest.mark.parametrize("command", ["run", "detect", "bench", "init-scenario", "rag-trust"])
 def test_the_help_says_what_becomes_of_flags_of_the_server(hallulab: CommandLine, command: str) -> None:
-    assert "What stands after `--` is passed on to the model server." in hallulab(command, "--help").out
+    assert "Arguments after `--` are passed on to the model server." in hallulab(command, "--help").out
 
 
 def imported_by(*arguments: str) -> set[str]:

@@ -204,7 +204,7 @@ def test_without_prices_there_is_no_money_and_no_line_about_it() -> None:
         ({"m": Price(input=1_000_000, output=0)}, "By its `prices`, the run cost 1,280.0000."),
         (
             {"x": Price(input=1, output=0)},
-            "What the run cost is unknown: of m the price or the tokens of an answer are not known.",
+            "The costs of the run are unknown: prices or tokens are missing for m.",
         ),
     ],
 )
