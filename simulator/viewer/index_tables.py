@@ -1,8 +1,8 @@
 """The tables of an index of a run: how lines of its journals get into them, and lists from them.
 
 Each query of a list finds its conversations in an index alone, and reads rows of those on the page. Its
-results come in one row of JSON: for every row that is fetched, Python would hand over to the thread that grows
-the index.
+results come in one row of JSON: for every row that is fetched, Python would hand over to the thread that
+grows the index.
 """
 
 from __future__ import annotations
