@@ -37,6 +37,9 @@ MOST_IN_VAIN = 3
 """Refusals without a reason that are looked into in vain, for one model. Later ones are taken as they are."""
 
 
+REPEATS = 2
+"""Times that a refusal must come again, in the same words, where they name no argument."""
+
 MOST_SIGNS = 12
 """Different refusals that are looked into in vain, for one model: some repeat a number of the request."""
 
@@ -270,14 +273,15 @@ class Diagnosis:
         """
         sign, unnamed = self._sign(error, body), _find_named(body, [], _read_words(error)) is None
         found = await self._search(error, body, send)
-        if not found:
+        if found == ():
             self._in_vain.add(sign)
             self._unnamed_in_vain += unnamed
-        return found
+        return found or ()
 
     async def _search(
         self, error: APIStatusError, body: Body, send: Callable[[Sequence[Need]], Awaitable[object]]
-    ) -> tuple[Need, ...]:
+    ) -> tuple[Need, ...] | None:
+        """Return the needs; none: nothing helps; None: the endpoint broke off, a later refusal may tell."""
         tried: list[Need] = []
         sure: set[str] = set()
         words, status = _read_words(error), error.status_code
@@ -285,9 +289,9 @@ class Diagnosis:
             tried.append(need)
             refusal = await _refused(send, tried)
             if refusal is None:
-                return await _leave_needed(send, tried, sure, words)
+                return await _leave_needed(send, tried, sure, (status, words))
             if not isinstance(refusal, APIStatusError) or not is_about_request(refusal.status_code):
-                return ()
+                return None
             now = _read_words(refusal)
             if need.words.search(words) and not need.words.search(now):
                 sure.add(need.name)
@@ -324,22 +328,40 @@ async def _leave_needed(
     send: Callable[[Sequence[Need]], Awaitable[object]],
     tried: Sequence[Need],
     sure: set[str],
-    words: str,
-) -> tuple[Need, ...]:
+    last: tuple[int, str],
+) -> tuple[Need, ...] | None:
     """Return those that are needed of needs with which a request was answered.
 
     Args:
         tried: the needs; without the last one it was refused.
         sure: names of those that the refusal named, and then no more.
-        words: those of the last refusal.
+        last: status and words of the last refusal.
+
+    Returns:
+        The needs; None: the endpoint broke off, or refuses one time and answers another.
     """
     kept = list(tried)
-    certain = bool(tried[-1].words.search(words))  # else the endpoint may have changed its mind
-    for need in tried[:-1] if certain else tried:
-        others = [one for one in kept if one is not need]
-        if need.name not in sure and await _refused(send, others) is None:
-            kept = others
+    for need in tried:
+        if need.name in sure or (need is tried[-1] and need.words.search(last[1])):
+            continue
+        # An endpoint that fails now and then refused by chance: by chance again, alike, and twice, is rare.
+        for _ in range(REPEATS if need is tried[-1] else 1):
+            others = [one for one in kept if one is not need]
+            refusal = await _refused(send, others)
+            if refusal is None:
+                kept = others
+                break
+            if not isinstance(refusal, APIStatusError) or not is_about_request(refusal.status_code):
+                return None
+            if need is tried[-1] and not _is_alike(refusal, last):
+                return None
     return tuple(kept)
+
+
+def _is_alike(refusal: APIStatusError, last: tuple[int, str]) -> bool:
+    """Return whether a refusal has the status and the words of the last one, but for identifiers."""
+    said, before = (re.sub(r"[^\s\"]*\d[^\s\"]*", "", words) for words in (_read_words(refusal), last[1]))
+    return (refusal.status_code, said) == (last[0], before)
 
 
 async def _refused(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx2
 import pytest
@@ -41,6 +41,10 @@ def says(rule: Rule, status: int = 400) -> Script:
         return able(body)
 
     return answer
+
+
+def reset() -> NoReturn:
+    raise httpx2.ReadError("reset")
 
 
 def limit_of(body: Request) -> int:
@@ -195,9 +199,13 @@ async def test_a_refusal_of_something_else_is_taken_as_it_is(reason: str) -> Non
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 422, 500, 501, 502])
-@pytest.mark.parametrize("reason", ["You are not allowed to request logprobs from this model", "no"])
+@pytest.mark.parametrize(
+    "reason", ["You are not allowed to request logprobs from this model", "no", "refused, id 4f{}-a1"]
+)
 async def test_log_probabilities_may_be_refused_with_any_status(status: int, reason: str) -> None:
-    pool, _ = scripted_pool(says(lambda body: reason if "logprobs" in body else None, status))
+    ids = count()
+    rule = says(lambda body: reason.format(next(ids)) if "logprobs" in body else None, status)
+    pool, _ = scripted_pool(rule)
     await pool.check()
     assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == {"Yes": 1.0, "No": 0.0}
     assert not pool.read_how[0].log_probabilities
@@ -271,6 +279,41 @@ async def test_a_passing_trouble_costs_no_ability() -> None:
     pool, _ = scripted_pool(lambda body: refusal(500) if next(numbers) == 0 else YES)
     assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(YES)
     assert pool.get().abilities.log_probabilities
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {0: refusal(500), 2: refusal(500)},
+        {0: refusal(500), 2: refusal(429)},
+        {0: refusal(500), 2: refusal(502)},
+        {0: refusal(500), 2: None},
+    ],
+)
+async def test_an_endpoint_that_fails_now_and_then_keeps_its_abilities(faults: dict[int, Any]) -> None:
+    numbers = count()
+
+    def answer(body: Request) -> Any:
+        return faults.get(next(numbers), YES) or reset()
+
+    pool, _ = scripted_pool(answer)
+    assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(YES)
+    assert pool.get().abilities.log_probabilities
+
+
+async def test_an_endpoint_that_breaks_off_is_looked_into_again() -> None:
+    numbers = count()
+
+    def answer(body: Request) -> Any:
+        if next(numbers) == 1:
+            reset()
+        return refusal(500, "no") if "logprobs" in body else "Yes"
+
+    pool, _ = scripted_pool(answer)
+    for seed in (0, 1):
+        decided = await pool.session("judge", seed=seed).choose("decide", QUESTION, ("Yes", "No"))
+    assert decided == {"Yes": 1.0, "No": 0.0}
+    assert not pool.get().abilities.log_probabilities
 
 
 async def test_what_an_endpoint_needs_is_replayed(tmp_path: Path) -> None:
