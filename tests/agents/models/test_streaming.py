@@ -15,11 +15,11 @@ import pytest
 from pydantic import BaseModel
 from tenacity import wait_none
 
+from hallulab.agents.models import streaming
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.streaming import TELL_EVERY_S
 from hallulab.agents.models.watched_pool import WatchedPool
 from hallulab.agents.models.watching import CallProgress, watching
 from hallulab.testing.endpoint import StubProtocol, completion, format_events, serve_protocol, serve_stub
@@ -27,7 +27,7 @@ from hallulab.testing.scripted import Script, ScriptedTransport, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, refusal
 
 HOSTILE = "<script>alert(1)</script> \x1b[31m red \u202e turned \u2066"
-PAUSE = 2 * TELL_EVERY_S
+PAUSE = 2 * streaming.TELL_EVERY_S
 
 
 class SlowModel(ScriptedTransport):
@@ -94,7 +94,8 @@ async def test_the_text_grows_word_by_word_before_the_answer_is_there() -> None:
     ]
 
 
-async def test_pieces_that_come_together_are_told_once() -> None:
+async def test_pieces_that_come_together_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "TELL_EVERY_S", 60)
     _, told = await ask(watched(ScriptedTransport(lambda _: "a " * 100)))
     assert [one.text for one in told] == [None, "", "a ", "a " * 100]
 
