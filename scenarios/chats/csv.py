@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, write_lines
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, encode_json, write_lines
 from hallulab.scenarios.chats.otel import parse_timestamp
 from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, is_known
 from hallulab.scenarios.chats.record import (
@@ -66,10 +65,10 @@ def build_csv_rows(marked: Marked, without: frozenset[str]) -> Iterator[list[str
     for number, (user, reply, own) in enumerate(turns):
         parts = own.model_dump(mode="json")
         cells = (
-            one.id, str(number), user, reply, _convert_to_json(parts["passages"]),
-            _convert_to_json(own.query),
-            _convert_to_json(parts["steps"]), _convert_to_json(parts["spans"]), one.chatbot, one.model,
-            _convert_to_json(whole), _YES, _convert_to_json(parts["verdicts"]),
+            one.id, str(number), user, reply, encode_json(parts["passages"]),
+            encode_json(own.query),
+            encode_json(parts["steps"]), encode_json(parts["spans"]), one.chatbot, one.model,
+            encode_json(whole), _YES, encode_json(parts["verdicts"]),
         )  # fmt: skip
         yield [f"'{cell}" if cell.startswith("'") or is_formula(cell) else cell for cell in cells]
 
@@ -303,10 +302,6 @@ def _parse_object(text: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise FormatError("column about: must be an object. Correct it, or delete the column.")
     return value
-
-
-def _convert_to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 INFO = ChatFormat(

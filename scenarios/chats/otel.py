@@ -14,7 +14,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.chat_format import ChatFormat, ReadChat, recognize_object
 from hallulab.scenarios.chats.conventions import is_reply, read_content_of, read_event, read_text
 from hallulab.scenarios.chats.reading import Reading, fold_keys
 from hallulab.scenarios.chats.record import KEY
@@ -152,16 +152,11 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     return read_traces(path, reading, read_otel_spans)
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object is a span, or an export of spans."""
-    return start.value is not None and is_span(start.value)
-
-
 INFO = ChatFormat(
     name="otel",
     about="spans of OpenTelemetry GenAI",
     endings=(".json", ".jsonl"),
     read=read,
-    recognize=recognize,
+    recognize=recognize_object(is_span),
     rank=3,
 )
