@@ -275,7 +275,10 @@ def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading)
     ]
     first = rows[0]
     named = {"id": name, "chatbot": first["chatbot"], "model": first["model"]}
-    whole = read_about({**_parse_object(first["about"]), **named})
+    kept = _parse_value(first["about"], "about")
+    if not isinstance(kept, Mapping):
+        raise FormatError("column about: must be an object. Correct it, or delete the column.")
+    whole = read_about({**kept, **named})
     given = whole.branch.turn if whole.branch else 0
     about = whole.model_copy(update={"turns": tuple(beside[given:])})
     return build_own_conversation(turns, about, name, reading)
@@ -295,13 +298,6 @@ def _parse_value(text: str, column: str) -> Any:
         raise FormatError(
             f"column {column}: not valid JSON ({error}). Correct it, or delete the column about."
         ) from error
-
-
-def _parse_object(text: str) -> Mapping[str, Any]:
-    value = _parse_value(text, "about")
-    if not isinstance(value, Mapping):
-        raise FormatError("column about: must be an object. Correct it, or delete the column.")
-    return value
 
 
 INFO = ChatFormat(

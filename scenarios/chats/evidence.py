@@ -187,7 +187,8 @@ def _extract_from_object(
     if text is not None:
         return _extract_from_text(text, inner, levels - 1)
     for key in (*_INSIDE, *(set(own) - set(_INSIDE) if len(own) == 1 else ())):
-        found = _extract_inside(own.get(key), inner, levels - 1)
+        inside = _unpack(own[key]) if isinstance(own.get(key), str) else own.get(key)
+        found = _extract(inside, inner, levels - 1) if isinstance(inside, list | Mapping) else None
         if found or (found is not None and (key in _FOUND or isinstance(own[key], Mapping))):
             return found
     document = own.get("document")
@@ -196,22 +197,14 @@ def _extract_from_object(
     return _extract_from_text(document, around._replace(objects=({**own, "document": None},)), levels - 1)
 
 
-def _extract_inside(value: Any, around: _Around, levels: int) -> list[FoundEvidence] | None:
-    """Return the pieces in a list or object under a name of `_INSIDE`; None: there is none."""
-    value = _unpack(value) if isinstance(value, str) else value
-    return _extract(value, around, levels) if isinstance(value, list | Mapping) else None
-
-
 def _join_columns(own: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of Chroma's columns, which are lists of lists where several queries were asked."""
-    columns = [_flatten(own.get(key)) for key in ("documents", "metadatas", "ids")]
+    listed = (own[key] if isinstance(own.get(key), list) else [] for key in ("documents", "metadatas", "ids"))
+    columns = [
+        chain.from_iterable(one if isinstance(one, list) else [one] for one in each) for each in listed
+    ]
     rows = zip_longest(*columns)
     return [{"text": text, "metadata": about, "id": id} for text, about, id in rows if text is not None]
-
-
-def _flatten(value: Any) -> list[Any]:
-    listed = value if isinstance(value, list) else []
-    return list(chain.from_iterable(one if isinstance(one, list) else [one] for one in listed))
 
 
 def _unpack(text: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
 from hallulab.scenarios.chats.reading import fold_name, fold_names
-from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.chats.values import FormatError, get_text
 from hallulab.scenarios.text.wording import shorten_line
 
 _TEXTS = fold_names("text input_text output_text refusal")
@@ -94,7 +94,9 @@ def _read_part(part: Any, where: str, found: MessageParts) -> None:
     elif kind in _DOCUMENTS and _has_words(body):
         found.documents += extract_evidence(body, "document")
     elif kind == "citationscontent":
-        found.texts += _join_texts(body.get("content"))
+        cited = body.get("content")
+        texts = (get_text(one, "text") or "" for one in (cited if isinstance(cited, list) else []))
+        found.texts.append("".join(texts))
     elif kind in _TEXTS or kind is None:
         found.texts.append(_read_text(body, where))
         found.documents += _read_web_citations(part)
@@ -124,12 +126,6 @@ def _has_words(body: Mapping[str, Any]) -> bool:
     if isinstance(source, Mapping):
         return source.get("type") in ("text", "content") or any(key in source for key in ("text", "content"))
     return any(isinstance(body.get(key), str | list) for key in ("text", "content"))
-
-
-def _join_texts(content: Any) -> list[str]:
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-    return ["".join(text for text in texts if isinstance(text, str))]
 
 
 def _read_text(part: Mapping[str, Any], where: str) -> str:

@@ -151,7 +151,8 @@ def read_json_values(path: Path, skip: Skip | None = None) -> Iterator[Value]:
     Raises:
         UsageError: the file cannot be read, or is no strict JSON (`parse_json`); names the line.
     """
-    first = _read_first_line(path)
+    with open_chats(path) as file:
+        first = file.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
     if first.startswith(b"["):
         for number, element in enumerate(_Scan(path).elements(_read_texts(path)), start=1):
             place = f"line {element.line}, item {number}"
@@ -201,12 +202,6 @@ class Element(NamedTuple):
     line: int
     """The line on which it begins."""
     text: str
-
-
-def _read_first_line(path: Path) -> bytes:
-    with open_chats(path) as file:
-        start = file.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
-    return start.partition(b"\n")[0]
 
 
 def _parse_value(text: str, place: str) -> Any:
