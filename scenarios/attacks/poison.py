@@ -41,7 +41,6 @@ class Poison(Frozen):
 
     document: str
     false: str
-    """The sentence that stands in the document."""
     true: str
     """The sentence that stood there."""
     false_value: str

@@ -162,7 +162,6 @@ class Composition(Frozen):
     """The documents for a question, in the order in which the chatbot reads them."""
 
     passages: tuple[Passage, ...]
-    """The documents; each is one passage."""
     gold: tuple[int, ...]
     """Numbers, from 1, of the true documents that matter."""
     poisoned: tuple[int, ...]

@@ -22,7 +22,6 @@ class ReadChat(NamedTuple):
     place: str
     """The file and the line, for errors."""
     conversation: Conversation
-    """The conversation."""
 
 
 class FileStart(NamedTuple):

@@ -85,7 +85,6 @@ class SpanContent(NamedTuple):
 
     kind: Kind
     given: Any
-    """Its input."""
     gave: Any
     """Its output; of evidence, the passages found."""
     system: Any

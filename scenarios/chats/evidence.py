@@ -70,7 +70,6 @@ class FoundEvidence:
     score: float | None = None
     """How near it is to the query, as the retriever says."""
     topic: str | None = None
-    """Its topic, where it is given."""
 
 
 def build_passages(found: Iterable[FoundEvidence]) -> tuple[Passage, ...]:

@@ -47,16 +47,13 @@ class PlacedRow(NamedTuple):
     line: int
     """The line on which it begins, or its number."""
     cells: Mapping[str, Any]
-    """Name → value."""
 
 
 class _Columns(NamedTuple):
     """Meaning of the names of a row."""
 
     kind: tuple[str, ...]
-    """Kind of the row: `_EXCHANGE` and its like."""
     names: Mapping[str, str]
-    """Field → its name."""
 
 
 def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:

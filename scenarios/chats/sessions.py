@@ -25,10 +25,8 @@ class LoggedChat(NamedTuple):
 
     place: str
     line: int
-    """The line on which it begins."""
     conversation: Conversation
     session: str | None = None
-    """The session that it belongs to."""
     at: float | None = None
     """Its time; None: the log says none."""
     whole: bool = False

@@ -79,7 +79,6 @@ class SpanRef(NamedTuple):
     """A span, and where it stands in the file."""
 
     line: int
-    """Line from 1."""
     span: TraceSpan
 
 
@@ -93,7 +92,6 @@ class _TraceNotes:
     timeless: dict[str, None] = field(default_factory=dict)
     """Sessions of traces of which one says no time that can be read."""
     simultaneous: dict[str, None] = field(default_factory=dict)
-    """Sessions with traces of the same time."""
     known: bool = False
     """True if a span had names that are known."""
     seen: dict[str, None] = field(default_factory=dict)

@@ -200,7 +200,6 @@ class Element(NamedTuple):
     """An element of a list, as text."""
 
     line: int
-    """The line on which it begins."""
     text: str
 
 
@@ -310,7 +309,6 @@ class GroupedPart(NamedTuple):
     """A part of a group."""
 
     line: int
-    """The line of the file on which it begins."""
     value: Any
 
 

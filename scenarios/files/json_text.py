@@ -28,7 +28,6 @@ MAX_DEPTH = 100
 """Nested lists and objects at most; ours have fewer than ten levels."""
 
 TOO_DEEP = f"more than {MAX_DEPTH} levels of brackets"
-"""The complaint about a text with more."""
 
 Place = tuple[str | int, ...]
 """The keys and positions that lead to a value."""

@@ -30,9 +30,7 @@ class DocumentDefaults(Frozen):
     source: str | None = Field(default=None, min_length=1)
     """Where the facts come from; None: the pack's default, else the file's name."""
     topic: str | None = Field(default=None, min_length=1)
-    """Topic label; None: the pack's default."""
     sector: str | None = Field(default=None, min_length=1)
-    """Sector; None: the pack's default."""
 
 
 class DocumentLabels(DocumentDefaults):
@@ -52,7 +50,6 @@ class LabelledText(NamedTuple):
     """A text file without its front matter."""
 
     labels: DocumentLabels
-    """Labels in the front matter."""
     body: str
     notes: tuple[str, ...] = ()
     """Keys that look like misspelt labels."""

@@ -34,7 +34,6 @@ from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Frozen
 
 SCENARIO_FILE = "scenario.yaml"
-"""Name of a pack's main file."""
 
 _BUILT_IN = Path(__file__).parent
 
@@ -146,7 +145,6 @@ class _Pack(NamedTuple):
     yaml_text: YamlText
     file: ScenarioFile
     boundary: Boundary
-    """The folder that the pack is read from."""
 
 
 def _read_pack(name_or_path: str | Path) -> _Pack:

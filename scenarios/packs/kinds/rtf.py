@@ -55,7 +55,6 @@ class _BegunParagraph:
 
     texts: list[str] = field(default_factory=list)
     mark: str = ""
-    """Mark before an item of a list."""
     level: int | None = None
     """Level of a heading, from 1."""
     in_table: bool = False
