@@ -75,14 +75,9 @@ def load_begin(request: LoadRequest) -> LabelledData:
     part = request.part((*get_args(Source), *(OFFICIAL if official else ())))
     replies = []
     left_out: Counter[str] = Counter()
-    for identifier, split, turn in (
-        _read_official_turns(paths)
-        if official
-        else (
-            (f"{turn.data_source}-{number}", None, turn)  # the file does not say the split
-            for number, turn in read_records(paths[0], _BeginLine, SCHEMA)
-        )
-    ):
+    lines = () if official else read_records(paths[0], _BeginLine, SCHEMA)
+    numbered = ((f"{turn.data_source}-{number}", None, turn) for number, turn in lines)  # it says no split
+    for identifier, split, turn in _read_official_turns(paths) if official else numbered:
         if part not in (None, turn.data_source, split):
             continue
         if turn.begin_label == _LEFT_OUT:

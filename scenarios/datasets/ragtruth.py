@@ -1,11 +1,11 @@
-"""RAGTruth (Niu et al., "RAGTruth: A Hallucination Corpus for Developing Trustworthy Retrieval-Augmented
-Language Models"), in the two files of its official release.
+"""RAGTruth (Niu et al.): the two files of its official release.
 
 `source_info.jsonl` holds the sources. `response.jsonl` holds six replies to each by different models, with
 the hallucinated character spans. The sources of Data2txt are records of local businesses (of Yelp). A record
 is flattened as EvidenceChain does ("Method"): profile, hours, attributes and review chunks. Field names and
 values become words that a text would use, because detectors compare words: `RestaurantsTakeOut: true` becomes
-`restaurants take out: yes`.
+`restaurants take out: yes`. (Niu et al., "RAGTruth: A Hallucination Corpus for Developing Trustworthy
+Retrieval-Augmented Language Models".)
 """
 
 from __future__ import annotations
