@@ -285,10 +285,7 @@ def _parse_value(line: bytes, number: int, path: Path) -> Any:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Return whether a last line without a newline is unfinished.
-
-    It may be whole: many editors leave the newline out.
-    """
+    """Return whether a last line without a newline is unfinished: many editors leave only that out."""
     return is_unfinished(line.decode("utf-8", "replace"))
 
 
