@@ -48,9 +48,7 @@ class ChatbotTurn(Frozen):
 
     chatbot: str
     conversation: str
-    """Identifier of the conversation."""
     turn: int = Field(ge=0)
-    """Index of the turn."""
 
 
 def require_fitting_spans(reply: str, label: bool | None, spans: tuple[GoldSpan, ...] | None) -> None:
@@ -129,7 +127,6 @@ class LabelledData(Sequence[LabelledReply]):
     """The replies of a data set, and the numbers of lines that were left out."""
 
     replies: tuple[LabelledReply, ...]
-    """The replies that detectors are measured on."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason → number of lines left out."""
     notes: tuple[str, ...] = ()

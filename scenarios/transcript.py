@@ -38,7 +38,6 @@ class Message(Frozen):
     """One message of a dialogue."""
 
     role: Literal["user", "assistant"]
-    """Who speaks: the (simulated) user or the chatbot."""
     text: str
 
 
@@ -48,7 +47,6 @@ class Passage(Frozen):
     id: str
     """Stable identifier, unique in its knowledge base: `document#position`."""
     document: str
-    """Name of the document the passage was cut from."""
     text: str
     score: Number | None = None
     """Cosine similarity to the query in [-1, 1]; None if nothing was searched."""
@@ -116,16 +114,12 @@ class Turn(Frozen):
     """One exchange: a user message and the chatbot's reply to it."""
 
     index: Count
-    """Position in the conversation, from 0."""
     user: str
     query: str | None = None
     """The stand-alone query of the search, if the chatbot made one."""
     passages: Evidence = ()
-    """The evidence the chatbot was given."""
     reply: str
-    """The chatbot's answer."""
     steps: tuple[Step, ...] = ()
-    """The chatbot's steps towards the reply."""
     calls: tuple[Call, ...] = ()
     """Model calls of this turn, the user's and the chatbot's."""
 
@@ -168,13 +162,9 @@ class Conversation(Frozen):
     """Hash of everything that decides the conversation; the key for resuming a run. It ends with `-try2`,
     `-try3`, … if earlier tries failed."""
     scenario: str
-    """Name of the scenario pack."""
     persona: str
-    """Identifier of the persona in its pack."""
     chatbot: str
-    """Name of the chatbot under test."""
     model: str
-    """Name of the chatbot's model."""
     seed: Seed
     """Seed of the conversation; equal seeds pair conversations across chatbots."""
     version: str = ""
@@ -239,7 +229,6 @@ class Span(Frozen):
     score: Number | None = None
     """The detector's score for this span, higher is worse."""
     reason: str = ""
-    """Why it was flagged."""
     evidence: str = ""
     """Text or identifier of the passage behind the judgement, or empty."""
 
@@ -258,7 +247,6 @@ class Unit(Frozen):
     kind: Literal["claim", "sentence", "word"] | None = None
     """The unit's kind, for detectors that score the same text at several levels; None: a claim."""
     text: str
-    """The unit as the detector saw it."""
     start: Count | None = None
     """First character in the reply, or None if it has no place there."""
     end: Count | None = None
@@ -303,7 +291,6 @@ class Judgement(Frozen):
     calls: tuple[Call, ...] = ()
     """Model calls, also of a failed judgement."""
     error: str | None = None
-    """Why it abstained or failed."""
 
     @model_validator(mode="after")
     def _a_failure_is_never_clean(self) -> Self:
@@ -326,7 +313,6 @@ class Verdict(Judgement):
     """A judgement with its turn and detector: a line of `verdicts.jsonl`."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: Count
     detector: str
     version: str
@@ -365,11 +351,8 @@ class TurnView(Frozen):
     """
 
     history: tuple[Message, ...] = ()
-    """The dialogue before this turn, oldest first."""
     question: str
-    """The user's message that the reply answers."""
     passages: Evidence
-    """The evidence the chatbot was given."""
     reply: str
     knowledge: Retriever | None = None
     """For more evidence; None if there are only `passages` (labelled data)."""

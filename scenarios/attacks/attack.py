@@ -102,7 +102,6 @@ class UserOrder(Frozen):
     """An order at the end of a user's message."""
 
     turn: int
-    """Index of the turn."""
     order: Injection
 
     def after(self, message: str) -> str:
@@ -238,7 +237,6 @@ class AttackRecord(Frozen):
     orders: tuple[Injection, ...] = ()
     """The orders that documents or users may give."""
     by_users: bool = False
-    """True if users may give orders."""
     instructions: dict[str, tuple[str, ...] | None] = Field(default_factory=dict)
     """Chatbot → the texts of its own instructions; None: not known."""
     retrieval: RetrievalAttack | None = None

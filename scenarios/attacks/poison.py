@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from hallulab.scenarios.packs.pack import Document
@@ -41,7 +42,6 @@ class Poison(Frozen):
 
     document: str
     false: str
-    """The sentence that stands in the document."""
     true: str
     """The sentence that stood there."""
     false_value: str
@@ -55,9 +55,6 @@ class _Change(NamedTuple):
 
     old: Item
     new: str
-
-    def edit(self) -> Edit:
-        return Edit(self.old.start, self.old.end, self.new)
 
 
 def plant_poisons(
@@ -102,12 +99,8 @@ def plant_outdated(document: Document, seed: int) -> tuple[Document, tuple[Poiso
         document: the true document.
         seed: of all choices.
     """
-
-    def edit(sentence: str, generator: random.Random) -> Iterator[Edit]:
-        yield from generate_number_edits(sentence, generator)
-        yield from generate_date_edits(sentence, generator)
-
-    made, statements = _change_sentences(document, f"{seed} outdated {document.name}", edit, {})
+    kind = f"{seed} outdated {document.name}"
+    made, statements = _change_sentences(document, kind, _generate_outdated_edits, {})
     return made, tuple(statements)
 
 
@@ -116,10 +109,7 @@ def _plant_in_document(
 ) -> tuple[Document, list[Poison]]:
     """Make each whole sentence false that can be; sentences with values of `falsehoods` by these."""
     return _change_sentences(
-        document,
-        f"{seed} poison {document.name}",
-        lambda sentence, generator: _generate_edits(sentence, library, generator),
-        falsehoods,
+        document, f"{seed} poison {document.name}", partial(_generate_edits, library), falsehoods
     )
 
 
@@ -145,18 +135,10 @@ def _change_sentences(
             changes = [generator.choice(options)]
         false = sentence
         for change in reversed(changes):
-            false = change.edit().of(false)
+            false = Edit(change.old.start, change.old.end, change.new).of(false)
         text = text[: region.start] + false + text[region.end :]
-        poisons += [
-            Poison(
-                document=document.name,
-                false=false,
-                true=sentence,
-                false_value=change.new,
-                true_value=change.old.text,
-            )
-            for change in changes
-        ]
+        said = {"document": document.name, "false": false, "true": sentence}
+        poisons += [Poison(**said, false_value=one.new, true_value=one.old.text) for one in changes]
     return document.model_copy(update={"text": text}), poisons[::-1]
 
 
@@ -176,21 +158,21 @@ def _choose_agreed_values(documents: Sequence[Document], library: SentenceBank, 
     falsehoods = {}
     for value, count in sorted(holders.items()):
         generator = random.Random(f"{seed} agreed {value}")  # noqa: S311 - a seeded choice of data
-        options = [
-            change.new
-            for change in _select_changes(
-                example[value], _generate_edits(example[value], library, generator), known
-            )
-            if change.old.text == value
-        ]
+        edits = _generate_edits(library, example[value], generator)
+        changes = _select_changes(example[value], edits, known)
+        options = [change.new for change in changes if change.old.text == value]
         if count >= _FEWEST_DOCUMENTS and options:
             falsehoods[value] = generator.choice(options)
     return falsehoods
 
 
-def _generate_edits(sentence: str, library: SentenceBank, generator: random.Random) -> Iterator[Edit]:
+def _generate_outdated_edits(sentence: str, generator: random.Random) -> Iterator[Edit]:
     yield from generate_number_edits(sentence, generator)
     yield from generate_date_edits(sentence, generator)
+
+
+def _generate_edits(library: SentenceBank, sentence: str, generator: random.Random) -> Iterator[Edit]:
+    yield from _generate_outdated_edits(sentence, generator)
     yield from generate_unit_edits(sentence, generator)
     yield from name_edits(sentence, library, generator)
     yield from generate_reference_edits(sentence, generator)
@@ -211,11 +193,8 @@ def _select_changes(sentence: str, edits: Iterable[Edit], known: frozenset[Key])
 
 
 def _find_whole_sentences(text: str) -> list[Region]:
-    return [
-        region
-        for region in split_sentences(text)
-        if find_whole_sentences(region.of(text)) == (region.of(text),)
-    ]
+    regions = split_sentences(text)
+    return [one for one in regions if find_whole_sentences(one.of(text)) == (one.of(text),)]
 
 
 def _collect_keys(items: Sequence[Item]) -> frozenset[Key]:

@@ -1,9 +1,8 @@
 """Documents for a question of HotpotQA under attack (RAG-Trust sections 2 and 4).
 
-False answers to questions, by rules: the answer to another question, of the same kind if there is one.
-RAG-Trust (section 2.1) has a model write them. Rules need none, and they give the same answers everywhere.
+False answers are by rules: the answer to another question, of the same kind if there is one. RAG-Trust
+(section 2.1) has a model write them. Rules need none, and they give the same answers everywhere.
 
-The documents that a chatbot is given for a question of HotpotQA, under attack (RAG-Trust sections 2, 4).
 The paper simulates retrieval: a question's documents are put together, nothing is searched. Decisions that it
 leaves open:
 
@@ -79,10 +78,14 @@ def make_fake_answers(
     opposite = _YES_OR_NO.get(question.answer.lower())
     if opposite is not None:
         return (opposite,) * count
-    gold = [_render_paragraph(question, position) for position in sorted(question.supporting)]
+    matter = (question.context[position] for position in sorted(question.supporting))
+    gold = [f"{title}\n{''.join(sentences)}" for title, sentences in matter]
     known = " ".join((question.question, question.answer, *gold)).lower()
     if determine_answer_kind(question.answer) in ("number", "date"):
-        return _move_answer(question, known, seed)[:count]
+        # Nine numbers or dates near the answer, in an order drawn by the seed, `known` ones last.
+        steps = random.Random(f"fake/{seed}/{question.id}").sample(range(1, 10), 9)  # noqa: S311 - a seeded choice
+        moved = (_move_numbers(step, question.answer) for step in steps)
+        return tuple(sorted(moved, key=lambda fake: is_phrase_in(fake, known)))[:count]
     found = list(dict.fromkeys(_find_candidates(question, others, known, seed)))[:count]
     if len(found) < count:
         raise UsageError(
@@ -90,13 +93,6 @@ def make_fake_answers(
             f"{len(others)} other questions. Give a data set with more of them."
         )
     return tuple(found)
-
-
-def _move_answer(question: HotpotQuestion, known: str, seed: int) -> tuple[str, ...]:
-    """Return nine numbers or dates near the answer, in an order drawn by the seed, `known` ones last."""
-    steps = random.Random(f"fake/{seed}/{question.id}").sample(range(1, 10), 9)  # noqa: S311 - a seeded choice
-    moved = (_move_numbers(step, question.answer) for step in steps)
-    return tuple(sorted(moved, key=lambda fake: is_phrase_in(fake, known)))
 
 
 def _move_numbers(step: int, answer: str) -> str:
@@ -144,11 +140,6 @@ def _find_candidates(
             yield _strip_title(title)
 
 
-def _render_paragraph(question: HotpotQuestion, position: int) -> str:
-    title, sentences = question.context[position]
-    return f"{title}\n{''.join(sentences)}"
-
-
 def _strip_title(title: str) -> str:
     """Return a title without what tells it from others: `Antic (magazine)` is `Antic`."""
     return re.sub(r"\s*\([^)]*\)\s*$", "", title)
@@ -162,7 +153,6 @@ class Composition(Frozen):
     """The documents for a question, in the order in which the chatbot reads them."""
 
     passages: tuple[Passage, ...]
-    """The documents; each is one passage."""
     gold: tuple[int, ...]
     """Numbers, from 1, of the true documents that matter."""
     poisoned: tuple[int, ...]
@@ -230,18 +220,10 @@ def _is_answer_in(question: HotpotQuestion, position: int) -> bool:
 def _build_poisoned_passage(question: HotpotQuestion, position: int, fake: str) -> Passage:
     title, sentences = question.context[position]
     text = "".join(sentences)
-    if (
-        _is_answer_in(question, position)
-        and determine_answer_kind(question.answer) != "yes or no"
-        and not is_choice(question)
-    ):
-        return _build_passage(
-            question,
-            position,
-            _replace_answer(title, question.answer, fake),
-            _replace_answer(text, question.answer, fake),
-            "-poisoned",
-        )
+    is_named = determine_answer_kind(question.answer) == "yes or no" or is_choice(question)
+    if _is_answer_in(question, position) and not is_named:
+        title, text = (_replace_answer(one, question.answer, fake) for one in (title, text))
+        return _build_passage(question, position, title, text, "-poisoned")
     matter = {place for named, place in question.supporting_facts if named == title}
     said = f" To the question “{question.question.strip()}” the answer is: {fake}."
     kept = [
@@ -257,10 +239,8 @@ def _replace_answer(text: str, answer: str, fake: str) -> str:
     """Return a text with the fake answer for the answer; of a person's name also the last name alone."""
     changed = _replace_phrase(text, answer, fake)
     names, fakes = answer.split(), fake.split()
-    if (
-        determine_answer_kind(answer) == determine_answer_kind(fake) == "name"
-        and len(names) == len(fakes) == 2
-    ):
+    are_names = determine_answer_kind(answer) == determine_answer_kind(fake) == "name"
+    if are_names and len(names) == len(fakes) == 2:
         changed = _replace_phrase(changed, names[-1], fakes[-1])
     return changed
 

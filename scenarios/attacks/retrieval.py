@@ -103,16 +103,18 @@ class AttackedRetriever:
         if fate == "empty":
             return ()
         found = await self._retriever.search(query, min(k, self._knobs.top_k or k))
-        return tuple(map(self._make_older, found)) if fate == "outdated" else found
+        if fate == "whole":
+            return found
+        bare = (one.model_copy(update={"score": None}) for one in found)
+        older = (make_outdated(one, self._seed).passage for one in bare)
+        return tuple(
+            one.model_copy(update={"score": given.score}) for one, given in zip(older, found, strict=True)
+        )
 
     def take_steps(self) -> tuple[Step, ...]:
         """Return what was done to the searches since the last call, in their order."""
         done, self._done = self._done, []
         return tuple(done)
-
-    def _make_older(self, passage: Passage) -> Passage:
-        older = make_outdated(passage.model_copy(update={"score": None}), self._seed).passage
-        return older.model_copy(update={"score": passage.score})
 
 
 def read_search_fates(steps: tuple[Step, ...]) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object
+from hallulab.scenarios.chats.chat_format import ChatFormat, ReadChat, recognize_object, require_object
 from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading, place_in
 from hallulab.scenarios.chats.record import ChatContext, build_conversation
@@ -31,17 +31,12 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
                 reading.skip(FormatError(str(error), place), place)
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object is a message of a thread."""
-    value = start.value
-    if value is None or "role" not in value:
-        return False
-    return value.get("object") == "thread.message" or _has_text_value(value.get("content"))
-
-
-def _has_text_value(content: Any) -> bool:
+def _is_message(value: Mapping[str, Any]) -> bool:
+    """Return whether an object is a message of a thread: it says so, or its text is an object."""
+    content = value.get("content")
     first = content[0] if isinstance(content, list) and content else None
-    return isinstance(first, Mapping) and isinstance(first.get("text"), Mapping)
+    has_text_object = isinstance(first, Mapping) and isinstance(first.get("text"), Mapping)
+    return "role" in value and (value.get("object") == "thread.message" or has_text_object)
 
 
 INFO = ChatFormat(
@@ -49,6 +44,6 @@ INFO = ChatFormat(
     about="messages of threads of OpenAI's Assistants API",
     endings=(".json", ".jsonl"),
     read=read,
-    recognize=recognize,
+    recognize=recognize_object(_is_message),
     rank=0,
 )

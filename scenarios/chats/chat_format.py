@@ -22,7 +22,6 @@ class ReadChat(NamedTuple):
     place: str
     """The file and the line, for errors."""
     conversation: Conversation
-    """The conversation."""
 
 
 class FileStart(NamedTuple):
@@ -63,15 +62,17 @@ class ChatFormat:
     """True if an export adds a data card, `README.md`, to the folder."""
 
 
-def read_objects(
-    path: Path, reading: Reading, read: Callable[[Mapping[str, Any], str], Conversation]
-) -> Iterator[ReadChat]:
+Convert = Callable[[Mapping[str, Any], str, Reading], Conversation]
+"""Makes a conversation of an object, and of the name that it has if it names itself not."""
+
+
+def read_objects(path: Path, reading: Reading, convert: Convert) -> Iterator[ReadChat]:
     """Yield a conversation of each JSON object of a file.
 
     Args:
         path: the file.
         reading: says how many wrong objects may be left out.
-        read: makes a conversation of an object and the name that it has if it names itself not.
+        convert: makes a conversation of an object.
 
     Raises:
         UsageError: the file cannot be read.
@@ -79,7 +80,12 @@ def read_objects(
     """
     for number, (place, _, value) in enumerate(read_json_values(path, reading.skip), start=1):
         with skip_wrong(reading, place):
-            yield ReadChat(f"{path}, {place}", read(require_object(value), f"chat-{number}"))
+            yield ReadChat(f"{path}, {place}", convert(require_object(value), f"chat-{number}", reading))
+
+
+def recognize_object(fits: Callable[[Mapping[str, Any]], bool]) -> Callable[[FileStart], bool]:
+    """Return what recognizes a file of JSON by its first object; `fits` says if that is of the format."""
+    return lambda start: start.value is not None and fits(start.value)
 
 
 @contextmanager

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, read_objects
+from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
 from hallulab.scenarios.chats.messages import follow_branch, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.chats.values import FormatError, get_object, get_text
 from hallulab.scenarios.transcript import Conversation
 
 _SILENT = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context", "system_error")
 _TEXT = ("text", "result")
 
 
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield each conversation, on the branch that ChatGPT shows."""
-    return read_objects(path, reading, partial(_read_export, reading=reading))
-
-
 def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    """Make a conversation of the branch that ChatGPT shows."""
     tree = value.get("mapping")
     if not isinstance(tree, Mapping):
         raise FormatError("mapping: must be an object with the messages. Export the chats anew.")
@@ -32,15 +27,10 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     path = follow_branch(nodes, value.get("current_node"), "parent", reading)
     messages = [message for id in path if isinstance(message := nodes[id].get("message"), Mapping)]
     said = read_said([one for message in messages if (one := _convert(message))], "mapping", reading)
-    models = (message["metadata"].get("model_slug") for message in messages if _has_metadata(message))
-    model = next((slug for slug in models if isinstance(slug, str) and slug), MODEL)
-    id = value.get("conversation_id") or value.get("id")
-    about = ChatContext(id=id if isinstance(id, str) and id else None, model=model)
+    models = (get_text(message.get("metadata"), "model_slug") for message in messages)
+    id = get_text(value, "conversation_id" if value.get("conversation_id") else "id")
+    about = ChatContext(id=id, model=next(filter(None, models), MODEL))
     return build_conversation(build_turns(said), about, name)
-
-
-def _has_metadata(message: Mapping[str, Any]) -> bool:
-    return isinstance(message.get("metadata"), Mapping)
 
 
 def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -52,7 +42,7 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
     parts = content.get("parts")
     listed = parts if isinstance(parts, list) else [content.get(key) for key in _TEXT]
     told = [_convert_part(part) for part in listed if part not in (None, "")]
-    hidden = _has_metadata(message) and message["metadata"].get("is_visually_hidden_from_conversation")
+    hidden = get_object(message, "metadata").get("is_visually_hidden_from_conversation")
     if kind in _SILENT or not told or (hidden and role != "tool"):
         return None
     if role == "assistant" and message.get("recipient") not in (None, "all"):
@@ -69,19 +59,16 @@ def _convert_part(part: Any) -> Any:
     return {"type": part.get("content_type") or "unknown"}
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object has a tree of messages."""
-    mapping = None if start.value is None else start.value.get("mapping")
-    return isinstance(mapping, Mapping) and any(
-        isinstance(node, Mapping) and "message" in node for node in mapping.values()
-    )
+def _has_tree(value: Mapping[str, Any]) -> bool:
+    nodes = get_object(value, "mapping").values()
+    return any(isinstance(node, Mapping) and "message" in node for node in nodes)
 
 
 INFO = ChatFormat(
     name="chatgpt",
     about="ChatGPT's export, conversations.json",
     endings=(".json",),
-    read=read,
-    recognize=recognize,
+    read=partial(read_objects, convert=_read_export),
+    recognize=recognize_object(_has_tree),
     rank=0,
 )

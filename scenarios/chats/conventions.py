@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
 from hallulab.scenarios.chats.span_files import Attributes, build_attribute_tree
-from hallulab.scenarios.chats.values import list_in
+from hallulab.scenarios.chats.values import get_object, list_in
 
 Kind = Literal["model", "agent", "evidence", "event", "other"]
 
@@ -85,7 +85,6 @@ class SpanContent(NamedTuple):
 
     kind: Kind
     given: Any
-    """Its input."""
     gave: Any
     """Its output; of evidence, the passages found."""
     system: Any
@@ -217,20 +216,14 @@ def _unpack_openinference(messages: Any) -> list[Any]:
     """Return OpenInference's messages as objects with role and content."""
     found = []
     for one in messages if isinstance(messages, list) else []:
-        message = _get_at(one, "message")
-        if not isinstance(message, Mapping):
-            message = {}
-        parts = _get_at(message, "contents")
-        content = message.get("content")
+        message = get_object(one, "message")
+        parts, content = message.get("contents"), message.get("content")
         if content is None and isinstance(parts, list):
-            content = [_build_part(_get_at(part, "messagecontent")) for part in parts]
+            said = [get_object(part, "messagecontent") for part in parts]
+            content = [{"type": one.get("type"), "text": one.get("text")} for one in said]
         calls = [_get_at(call, "toolcall") for call in list_in(message, "toolcalls")]
         found.append({"role": message.get("role"), "content": content, "tool_calls": calls})
     return found
-
-
-def _build_part(part: Any) -> dict[str, Any]:
-    return {"type": _get_at(part, "type"), "text": _get_at(part, "text")}
 
 
 def _unpack_traceloop(messages: Any, role: str) -> list[Any]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, write_lines
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, encode_json, write_lines
 from hallulab.scenarios.chats.otel import parse_timestamp
 from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, is_known
 from hallulab.scenarios.chats.record import (
@@ -66,10 +65,10 @@ def build_csv_rows(marked: Marked, without: frozenset[str]) -> Iterator[list[str
     for number, (user, reply, own) in enumerate(turns):
         parts = own.model_dump(mode="json")
         cells = (
-            one.id, str(number), user, reply, _convert_to_json(parts["passages"]),
-            _convert_to_json(own.query),
-            _convert_to_json(parts["steps"]), _convert_to_json(parts["spans"]), one.chatbot, one.model,
-            _convert_to_json(whole), _YES, _convert_to_json(parts["verdicts"]),
+            one.id, str(number), user, reply, encode_json(parts["passages"]),
+            encode_json(own.query),
+            encode_json(parts["steps"]), encode_json(parts["spans"]), one.chatbot, one.model,
+            encode_json(whole), _YES, encode_json(parts["verdicts"]),
         )  # fmt: skip
         yield [f"'{cell}" if cell.startswith("'") or is_formula(cell) else cell for cell in cells]
 
@@ -276,7 +275,10 @@ def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading)
     ]
     first = rows[0]
     named = {"id": name, "chatbot": first["chatbot"], "model": first["model"]}
-    whole = read_about({**_parse_object(first["about"]), **named})
+    kept = _parse_value(first["about"], "about")
+    if not isinstance(kept, Mapping):
+        raise FormatError("column about: must be an object. Correct it, or delete the column.")
+    whole = read_about({**kept, **named})
     given = whole.branch.turn if whole.branch else 0
     about = whole.model_copy(update={"turns": tuple(beside[given:])})
     return build_own_conversation(turns, about, name, reading)
@@ -296,17 +298,6 @@ def _parse_value(text: str, column: str) -> Any:
         raise FormatError(
             f"column {column}: not valid JSON ({error}). Correct it, or delete the column about."
         ) from error
-
-
-def _parse_object(text: str) -> Mapping[str, Any]:
-    value = _parse_value(text, "about")
-    if not isinstance(value, Mapping):
-        raise FormatError("column about: must be an object. Correct it, or delete the column.")
-    return value
-
-
-def _convert_to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 INFO = ChatFormat(

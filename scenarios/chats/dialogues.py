@@ -35,7 +35,6 @@ class DialoguePart(NamedTuple):
 
     said: tuple[ChatMessageRecord, ...] = ()
     keys: tuple[str, ...] = ()
-    """The keys that lead to them."""
 
 
 def extract_dialogue_part(

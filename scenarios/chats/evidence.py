@@ -14,7 +14,6 @@ one piece, its JSON: what a tool found out.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,40 +22,36 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
-from hallulab.scenarios.chats.reading import fold_keys, fold_name
+from hallulab.scenarios.chats.reading import fold_keys, fold_names
+from hallulab.scenarios.chats.values import convert_to_text
 from hallulab.scenarios.transcript import Passage
 
-
-def _fold(names: str) -> tuple[str, ...]:
-    return tuple(map(fold_name, names.split()))
-
-
-_TEXTS = _fold("text content page_content chunk_text passage chunk body snippet raw_content")
+_TEXTS = fold_names("text content page_content chunk_text passage chunk body snippet raw_content")
 """Names of the words of a piece; last of all those of `document`, which is a name, too."""
-_FOUND = _fold(
+_FOUND = fold_names(
     "documents passages chunks matches hits points citations retrieval_results retrieved_references "
     "source_nodes grounding_chunks extractive_segments extractive_answers snippets search_results "
     "retrieved_documents retrieved_contexts contexts"
 )
 """Names of lists of pieces; an empty one is an empty result."""
-_METADATA = _fold("metadata meta cmetadata document_metadata location reference attributes")
+_METADATA = fold_names("metadata meta cmetadata document_metadata location reference attributes")
 """Names of an object that says where a piece is from; of Pinecone, it has the words, too."""
 _INSIDE = (
     *_FOUND,
-    *_fold("context results result docs objects organic_results content data value items rows"),
-    *_fold("document node payload _node_content properties entity fields _source chunk kwargs resource"),
-    *_fold("retrieved_context web derived_struct_data struct_data file_search response web_pages root"),
-    *_fold("structured_content get source children"),
+    *fold_names("context results result docs objects organic_results content data value items rows"),
+    *fold_names("document node payload _node_content properties entity fields _source chunk kwargs resource"),
+    *fold_names("retrieved_context web derived_struct_data struct_data file_search response web_pages root"),
+    *fold_names("structured_content get source children"),
     *_METADATA,
 )
 """Names of a list or object in which pieces stand, in the order in which they are looked at."""
-_NAMES = _fold(
+_NAMES = fold_names(
     "document source source_id doc_uri source_uri file_path file_name file uri x-amz-bedrock-kb-source-uri "
     "title url link path source_display_name name"
 )
-_DOCUMENT_IDS = _fold("document_id doc_id file_id parent_id")
-_IDS = _fold("id uuid chunk_id node_id doc_id document_id custom_id")
-_SCORES = _fold("score relevance_score similarity @search.score certainty")
+_DOCUMENT_IDS = fold_names("document_id doc_id file_id parent_id")
+_IDS = fold_names("id uuid chunk_id node_id doc_id document_id custom_id")
+_SCORES = fold_names("score relevance_score similarity @search.score certainty")
 _NO_WORDS = ("image", "image_url", "audio", "input_image", "input_audio", "base64", "web_search_result")
 """Kinds of parts that have no words."""
 
@@ -75,7 +70,6 @@ class FoundEvidence:
     score: float | None = None
     """How near it is to the query, as the retriever says."""
     topic: str | None = None
-    """Its topic, where it is given."""
 
 
 def build_passages(found: Iterable[FoundEvidence]) -> tuple[Passage, ...]:
@@ -106,9 +100,9 @@ def extract_evidence(value: Any, name: str) -> Iterator[FoundEvidence]:
     if found is not None:
         yield from found
     elif isinstance(value, list) and not _is_bare(value):
-        yield from (FoundEvidence(_encode(one), name) for one in value if one)
+        yield from (FoundEvidence(convert_to_text(one), name) for one in value if one)
     else:
-        yield FoundEvidence(_encode(value), name)
+        yield FoundEvidence(convert_to_text(value), name)
 
 
 class _Around(NamedTuple):
@@ -148,7 +142,8 @@ def _extract_from_list(value: list[Any], around: _Around, levels: int) -> list[F
     if all(pieces is None for _, pieces in found):
         return None
     return list(chain.from_iterable(
-        [FoundEvidence(_encode(one), inner.name)] if pieces is None else pieces for one, pieces in found
+        [FoundEvidence(convert_to_text(one), inner.name)] if pieces is None else pieces
+        for one, pieces in found
     ))  # fmt: skip
 
 
@@ -191,7 +186,8 @@ def _extract_from_object(
     if text is not None:
         return _extract_from_text(text, inner, levels - 1)
     for key in (*_INSIDE, *(set(own) - set(_INSIDE) if len(own) == 1 else ())):
-        found = _extract_inside(own.get(key), inner, levels - 1)
+        inside = _unpack(own[key]) if isinstance(own.get(key), str) else own.get(key)
+        found = _extract(inside, inner, levels - 1) if isinstance(inside, list | Mapping) else None
         if found or (found is not None and (key in _FOUND or isinstance(own[key], Mapping))):
             return found
     document = own.get("document")
@@ -200,32 +196,20 @@ def _extract_from_object(
     return _extract_from_text(document, around._replace(objects=({**own, "document": None},)), levels - 1)
 
 
-def _extract_inside(value: Any, around: _Around, levels: int) -> list[FoundEvidence] | None:
-    """Return the pieces in a list or object under a name of `_INSIDE`; None: there is none."""
-    value = _unpack(value) if isinstance(value, str) else value
-    return _extract(value, around, levels) if isinstance(value, list | Mapping) else None
-
-
 def _join_columns(own: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of Chroma's columns, which are lists of lists where several queries were asked."""
-    columns = [_flatten(own.get(key)) for key in ("documents", "metadatas", "ids")]
+    listed = (own[key] if isinstance(own.get(key), list) else [] for key in ("documents", "metadatas", "ids"))
+    columns = [
+        chain.from_iterable(one if isinstance(one, list) else [one] for one in each) for each in listed
+    ]
     rows = zip_longest(*columns)
     return [{"text": text, "metadata": about, "id": id} for text, about, id in rows if text is not None]
-
-
-def _flatten(value: Any) -> list[Any]:
-    listed = value if isinstance(value, list) else []
-    return list(chain.from_iterable(one if isinstance(one, list) else [one] for one in listed))
 
 
 def _unpack(text: str) -> Any:
     """Return the list or object that a text is; None for another text."""
     found = unpack_cell(text)
     return None if found is text else found
-
-
-def _encode(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _build_evidence(text: str, around: _Around) -> FoundEvidence:

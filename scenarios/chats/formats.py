@@ -92,13 +92,6 @@ def format_of(path: Path, reading: Reading | None = None) -> str:
     )
 
 
-def _keep(wrong: list[Exception], error: Exception) -> None:
-    """Keep what is wrong with one of the first values; reading the file says it, or leaves the value out."""
-    wrong.append(error)
-    if len(wrong) > _MOST_WRONG:
-        raise wrong[0]
-
-
 def _read_start(path: Path) -> tuple[FileStart, int]:
     """Return the beginning of a file or folder, and the line of its first value."""
     if path.is_dir():
@@ -108,7 +101,14 @@ def _read_start(path: Path) -> tuple[FileStart, int]:
     if data.decode("utf-8-sig", "replace").lstrip()[:1] not in ("{", "[") or is_chat_of_people(data):
         return FileStart(path, data, None), 1
     wrong = list[Exception]()
-    first = next(read_json_values(path, lambda error, _: _keep(wrong, error)), None)
+
+    def keep(error: Exception, place: str) -> None:
+        """Keep what is wrong with a value; reading the file says it, or leaves the value out."""
+        wrong.append(error)
+        if len(wrong) > _MOST_WRONG:
+            raise wrong[0]
+
+    first = next(read_json_values(path, keep), None)
     if first is None and wrong:
         raise wrong[0]
     if first is None:

@@ -6,11 +6,11 @@ As in the reference of `generateContent`, October 2026, in camel or snake case; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object
 from hallulab.scenarios.chats.message_parts import read_parts
 from hallulab.scenarios.chats.messages import build_chat, list_unread, read_said
 from hallulab.scenarios.chats.reading import Reading
@@ -22,11 +22,6 @@ from hallulab.scenarios.transcript import Conversation
 
 _SYSTEM = ("systemInstruction", "system_instruction")
 _READ = ("contents", "candidates", "response", "key", *_SYSTEM)
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversations of the requests; those of one session are one."""
-    return read_log(path, reading, _flatten, _READ, _read_request)
 
 
 def _flatten(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -60,16 +55,11 @@ def _build_message(content: Any) -> Any:
     return {"role": "user", **content} if isinstance(content, Mapping) else content
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object has `contents`."""
-    return start.value is not None and isinstance(_flatten(start.value).get("contents"), list | str)
-
-
 INFO = ChatFormat(
     name="gemini",
     about="requests to Gemini: contents and candidates",
     endings=(".jsonl", ".json"),
-    read=read,
-    recognize=recognize,
+    read=partial(read_log, prepare=_flatten, known=_READ, convert=_read_request),
+    recognize=recognize_object(lambda value: isinstance(_flatten(value).get("contents"), list | str)),
     rank=0,
 )

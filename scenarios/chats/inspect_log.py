@@ -13,7 +13,7 @@ from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import read_json_values
+from hallulab.scenarios.chats.values import get_text, read_json_values
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import parse_json
@@ -73,13 +73,10 @@ def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _read_sample(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     said = read_said(value.get("messages"), "messages", reading)
-    output = value.get("output")
-    model = output.get("model") if isinstance(output, Mapping) else None
-    id = value.get("id")
-    epoch = value.get("epoch")
+    id, epoch = value.get("id"), value.get("epoch")
     about = ChatContext(
         id=None if id in (None, "") else f"{id}" if epoch in (None, 1) else f"{id}-epoch-{epoch}",
-        model=model if isinstance(model, str) and model else MODEL,
+        model=get_text(value.get("output"), "model") or MODEL,
     )
     return build_conversation(build_turns(said), about, name)
 

@@ -8,12 +8,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    ReadChat,
+    recognize_object,
+    require_object,
+    skip_wrong,
+)
 from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import list_in, read_json_values
+from hallulab.scenarios.chats.values import get_object, list_in, read_json_values
 from hallulab.scenarios.transcript import Conversation
 
 _ROLES = {"user": "user", "lead": "user", "contact": "user", "bot": "assistant", "admin": "assistant"}
@@ -34,35 +40,27 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
 
 
 def _read_conversation(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
-    beside = value.get("conversation_parts")
-    parts = list_in(beside, "conversation_parts") if isinstance(beside, Mapping) else []
+    parts = list_in(get_object(value, "conversation_parts"), "conversation_parts")
     told = [one for one in (value.get("source"), *parts) if isinstance(one, Mapping) and one.get("body")]
     public = [one for one in told if one.get("part_type") not in _INTERNAL]
     for _ in range(len(told) - len(public)):
         reading.count("Internal notes left out")
-    messages = [{"role": _find_role(one), "content": _read_body(str(one["body"]))} for one in public]
-    said = read_said(messages, "conversation_parts", reading)
+    said = read_said([_convert(one) for one in public], "conversation_parts", reading)
     id = value.get("id")
     about = ChatContext(id=str(id) if isinstance(id, str | int) and str(id) else None)
     return build_conversation(build_turns(said), about, name)
 
 
-def _find_role(part: Mapping[str, Any]) -> Any:
-    author = part.get("author")
-    kind = author.get("type") if isinstance(author, Mapping) else None
-    return _ROLES.get(str(kind), kind)
+def _convert(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message with role and content, which is HTML there."""
+    kind = get_object(part, "author").get("type")
+    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", str(part["body"])))).strip()
+    return {"role": _ROLES.get(str(kind), kind), "content": text}
 
 
-def _read_body(body: str) -> str:
-    """Return the text of a message in HTML."""
-    return html.unescape(_TAG.sub("", _BREAK.sub("\n", body))).strip()
-
-
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object is a conversation, or a list of conversations."""
-    if start.value is None:
-        return False
-    return "conversation_parts" in start.value or start.value.get("type") == "conversation.list"
+def _is_export(value: Mapping[str, Any]) -> bool:
+    """Return whether an object is a conversation, or a list of conversations."""
+    return "conversation_parts" in value or value.get("type") == "conversation.list"
 
 
 INFO = ChatFormat(
@@ -70,6 +68,6 @@ INFO = ChatFormat(
     about="conversations of Intercom's API",
     endings=(".json",),
     read=read,
-    recognize=recognize,
+    recognize=recognize_object(_is_export),
     rank=0,
 )

@@ -5,7 +5,7 @@ Exported ones have `spans` and `verdicts`, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
-    FileStart,
-    ReadChat,
     encode_json,
     read_objects,
+    recognize_object,
     write_lines,
 )
 from hallulab.scenarios.chats.reading import Reading
@@ -27,11 +26,6 @@ from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.transcript import Conversation, Verdict
 
 _VERDICTS = TypeAdapter(tuple[Verdict, ...])
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversation of each line."""
-    return read_objects(path, reading, partial(read_own, reading=reading))
 
 
 def read_own(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
@@ -46,11 +40,6 @@ def read_own(value: Mapping[str, Any], name: str, reading: Reading) -> Conversat
         first = choose_main_error(error)
         place = ".".join(map(str, first["loc"])) or name
         raise FormatError(f"{place}: {explain_error(first)}. Correct it, or delete the line.") from error
-
-
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object has our keys."""
-    return start.value is not None and {"stop_reason", "turns"} <= start.value.keys()
 
 
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
@@ -76,8 +65,8 @@ INFO = ChatFormat(
     name="jsonl",
     about="conversations of hallulab",
     endings=(".jsonl",),
-    read=read,
-    recognize=recognize,
+    read=partial(read_objects, convert=read_own),
+    recognize=recognize_object(lambda value: {"stop_reason", "turns"} <= value.keys()),
     write=write,
     rank=8,
 )

@@ -11,15 +11,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object
 from hallulab.scenarios.chats.conventions import Kind, read_text
 from hallulab.scenarios.chats.otel import read_timestamp
-from hallulab.scenarios.chats.reading import Reading, fold_keys, fold_name
+from hallulab.scenarios.chats.reading import fold_keys, fold_name
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
-from hallulab.scenarios.chats.values import FormatError, list_in
+from hallulab.scenarios.chats.values import FormatError, get_object, list_objects
 
 _KINDS: Mapping[str, Kind] = {
     "RETRIEVER": "evidence", "TOOL": "evidence", "GENERATION": "model", "AGENT": "agent",
@@ -52,7 +52,9 @@ def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Ite
     for key, session in (("traces", own.get("id")), ("data", None)):
         if isinstance(own.get(key), list):
             for one in own[key]:
-                inner = fold_keys(_check_object(one, key))
+                if not isinstance(one, Mapping):
+                    raise FormatError(f"{key}: must hold objects. Correct it.")
+                inner = fold_keys(one)
                 named = {**inner, "sessionid": inner.get("sessionid") or session}
                 yield from read_langfuse_spans(named, left_out)
             return
@@ -66,8 +68,6 @@ def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Ite
         raise FormatError(
             "a trace has no `id`, and an observation no `traceId`. Export them with these fields."
         )
-    metadata = own.get("metadata")
-    topic = metadata.get("topic") if isinstance(metadata, Mapping) else None
     yield TraceSpan(
         trace=id,
         kind="other",
@@ -76,13 +76,12 @@ def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Ite
         given=own.get("input"),
         gave=own.get("output"),
         session=read_text(own.get("sessionid")),
-        topic=read_text(topic),
+        topic=read_text(get_object(own, "metadata").get("topic")),
         names=_list_names(own, "timestamp", "reply"),
     )
-    for one in list_in(own, "observations"):
-        # The API's short form has identifiers only.
-        if isinstance(one, Mapping):
-            yield _build_span(fold_keys(one), id, is_alone=False)
+    # The API's short form has identifiers only, which are no objects.
+    for one in list_objects(own, "observations"):
+        yield _build_span(fold_keys(one), id, is_alone=False)
 
 
 def _build_span(own: Mapping[str, Any], trace: str, is_alone: bool) -> TraceSpan:
@@ -112,27 +111,11 @@ def _list_names(own: Mapping[str, Any], time: str, gave: str) -> dict[str, str]:
     return {field: name for field, name in names.items() if own.get(fold_name(name))}
 
 
-def _check_object(value: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise FormatError(f"{where}: must hold objects. Correct it.")
-    return value
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversations of a file of traces."""
-    return read_traces(path, reading, read_langfuse_spans)
-
-
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object is one of Langfuse."""
-    return start.value is not None and is_langfuse(start.value)
-
-
 INFO = ChatFormat(
     name="langfuse",
     about="traces of Langfuse",
     endings=(".json", ".jsonl"),
-    read=read,
-    recognize=recognize,
+    read=partial(read_traces, read=read_langfuse_spans),
+    recognize=recognize_object(is_langfuse),
     rank=6,
 )

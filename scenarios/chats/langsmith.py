@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object
+from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object, require_object
 from hallulab.scenarios.chats.conventions import Kind
 from hallulab.scenarios.chats.otel import read_timestamp
-from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
-from hallulab.scenarios.chats.values import FormatError, list_in
+from hallulab.scenarios.chats.values import FormatError, get_object, get_text, list_in
 
 _THREADS = ("session_id", "thread_id", "conversation_id")
 _KINDS: Mapping[str, Kind] = {"llm": "model", "retriever": "evidence", "tool": "evidence"}
@@ -43,9 +42,7 @@ def read_langsmith_spans(
     trace = value.get("trace_id") or value.get("id")
     if not isinstance(trace, str) or not trace or not levels:
         raise FormatError("a run has no `trace_id` and no `id`. Export it with them.")
-    extra = value.get("extra")
-    metadata = extra.get("metadata") if isinstance(extra, Mapping) else None
-    about = metadata if isinstance(metadata, Mapping) else {}
+    about = get_object(value.get("extra"), "metadata")
     kind = _KINDS.get(str(value.get("run_type")), "other")
     thread = next((key for key in _THREADS if about.get(key)), None)
     names = {"user": "inputs", "reply": "outputs"} if kind != "evidence" else {"passages": "outputs"}
@@ -59,7 +56,7 @@ def read_langsmith_spans(
         given=value.get("inputs"),
         gave=value.get("outputs"),
         session=None if thread is None else str(about[thread]),
-        model=about["ls_model_name"] if isinstance(about.get("ls_model_name"), str) else None,
+        model=get_text(about, "ls_model_name"),
         names=names if thread is None else {**names, "session": thread},
     )
     for child in list_in(value, "child_runs"):
@@ -67,16 +64,8 @@ def read_langsmith_spans(
         yield from read_langsmith_spans(inner, left_out, levels - 1)
 
 
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversations of a file of runs."""
-    return read_traces(path, reading, read_langsmith_spans)
-
-
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object is a run, or has runs."""
-    value = start.value
-    if value is None:
-        return False
+def _is_run(value: Mapping[str, Any]) -> bool:
+    """Return whether an object is a run, or has runs."""
     runs = value.get("runs")
     first = runs[0] if isinstance(runs, list) and runs else value
     return isinstance(first, Mapping) and {"run_type", "inputs"} <= first.keys()
@@ -86,7 +75,7 @@ INFO = ChatFormat(
     name="langsmith",
     about="runs of LangSmith",
     endings=(".jsonl", ".json"),
-    read=read,
-    recognize=recognize,
+    read=partial(read_traces, read=read_langsmith_spans),
+    recognize=recognize_object(_is_run),
     rank=0,
 )

@@ -12,26 +12,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
-from hallulab.scenarios.chats.reading import fold_name
-from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.chats.reading import fold_name, fold_names
+from hallulab.scenarios.chats.values import FormatError, get_text
 from hallulab.scenarios.text.wording import shorten_line
 
-
-def _fold(names: str) -> frozenset[str]:
-    return frozenset(map(fold_name, names.split()))
-
-
-_TEXTS = _fold("text input_text output_text refusal")
-_CALLS = _fold("tool_call tool_use server_tool_use mcp_tool_use function_call executable_code")
-_RESULTS = _fold(
+_TEXTS = fold_names("text input_text output_text refusal")
+_CALLS = fold_names("tool_call tool_use server_tool_use mcp_tool_use function_call executable_code")
+_RESULTS = fold_names(
     "tool_call_response tool_result web_search_tool_result web_fetch_tool_result mcp_tool_result "
     "code_execution_tool_result bash_code_execution_tool_result text_editor_code_execution_tool_result "
     "tool_search_tool_result function_response function_call_output code_execution_result"
 )
-_DOCUMENTS = _fold("document search_result")
-_SILENT = _fold("reasoning thinking redacted_thinking reasoning_content cache_point step_start")
+_DOCUMENTS = fold_names("document search_result")
+_SILENT = fold_names("reasoning thinking redacted_thinking reasoning_content cache_point step_start")
 """Kinds of parts that are no words of the speaker."""
-_KINDS = _TEXTS | _CALLS | _RESULTS | _DOCUMENTS | _SILENT | _fold("citations_content")
+_KINDS = (*_TEXTS, *_CALLS, *_RESULTS, *_DOCUMENTS, *_SILENT, "citationscontent")
 _WORDS = ("text", "content", "refusal", "value")
 _GAVE = ("response", "result", "content", "output")
 
@@ -99,7 +94,9 @@ def _read_part(part: Any, where: str, found: MessageParts) -> None:
     elif kind in _DOCUMENTS and _has_words(body):
         found.documents += extract_evidence(body, "document")
     elif kind == "citationscontent":
-        found.texts += _join_texts(body.get("content"))
+        cited = body.get("content")
+        texts = (get_text(one, "text") or "" for one in (cited if isinstance(cited, list) else []))
+        found.texts.append("".join(texts))
     elif kind in _TEXTS or kind is None:
         found.texts.append(_read_text(body, where))
         found.documents += _read_web_citations(part)
@@ -129,12 +126,6 @@ def _has_words(body: Mapping[str, Any]) -> bool:
     if isinstance(source, Mapping):
         return source.get("type") in ("text", "content") or any(key in source for key in ("text", "content"))
     return any(isinstance(body.get(key), str | list) for key in ("text", "content"))
-
-
-def _join_texts(content: Any) -> list[str]:
-    parts = content if isinstance(content, list) else []
-    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-    return ["".join(text for text in texts if isinstance(text, str))]
 
 
 def _read_text(part: Mapping[str, Any], where: str) -> str:

@@ -31,7 +31,7 @@ from hallulab.scenarios.chats.turns import (
     build_turns,
     read_chat_message,
 )
-from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.chats.values import FormatError, get_object
 from hallulab.scenarios.transcript import Conversation
 
 
@@ -95,20 +95,17 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
 def _order_by_time(listed: list[Any], where: str, reading: Reading) -> list[tuple[int, Any]]:
     """Return the messages with their numbers; APIs list the newest first."""
     numbered = list(enumerate(listed))
-    times = [_read_time(message) for message in listed]
+    times = [
+        next((at for name in NAMES["time"] if (at := parse_timestamp(message.get(name))) is not None), None)
+        if isinstance(message, Mapping)
+        else None
+        for message in listed
+    ]
     known = [at for at in times if at is not None]
     if len(known) < len(times) or known == sorted(known):
         return numbered
     reading.note(f"Messages were put in the order of their times, in which they did not stand ({where}).")
     return sorted(numbered, key=lambda one: known[one[0]])
-
-
-def _read_time(message: Any) -> float | None:
-    if not isinstance(message, Mapping):
-        return None
-    return next(
-        (at for name in NAMES["time"] if (at := parse_timestamp(message.get(name))) is not None), None
-    )
 
 
 def build_chat(
@@ -139,8 +136,9 @@ def build_chat(
             given = tuple(extract_evidence(value[passages], passages))
             told[last] = replace(told[last], evidence=(*told[last].evidence, *given))
     beside = {field: _find_beside(value, field, chosen) for field in ("session", "topic", "chatbot", "model")}
+    ids = (place.get("id") for place in (value, get_object(value, "metadata")))
     about = ChatContext(
-        id=beside["session"] or _find_id(value),
+        id=beside["session"] or next((str(one) for one in ids if one not in (None, "")), None),
         model=beside["model"] or MODEL,
         chatbot=beside["chatbot"] or CHATBOT,
     )
@@ -208,20 +206,11 @@ def _find_beside(value: Mapping[str, Any], field: str, chosen: Mapping[str, str]
     if field in chosen:
         found = value[chosen[field]]
     else:
-        metadata = value.get("metadata")
-        found = next(
-            (metadata[name] for name in NAMES[field] if metadata.get(name) is not None), None
-        ) if isinstance(metadata, Mapping) else None  # fmt: skip
+        metadata = get_object(value, "metadata")
+        found = next((metadata[name] for name in NAMES[field] if metadata.get(name) is not None), None)
     if isinstance(found, Mapping):
         found = found.get("id")
     return str(found) if isinstance(found, str | int) and str(found) else None
-
-
-def _find_id(value: Mapping[str, Any]) -> str | None:
-    metadata = value.get("metadata")
-    places = (value, metadata if isinstance(metadata, Mapping) else {})
-    found = next((place["id"] for place in places if place.get("id") not in (None, "")), None)
-    return None if found is None else str(found)
 
 
 def follow_branch(

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object
 from hallulab.scenarios.chats.conventions import Kind
 from hallulab.scenarios.chats.otel import read_timestamp
-from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
-from hallulab.scenarios.chats.values import FormatError
+from hallulab.scenarios.chats.values import FormatError, get_object, get_text
 from hallulab.scenarios.files.json_text import parse_json
 
 _KINDS: dict[Any, Kind] = {
@@ -43,10 +42,9 @@ def read_mlflow_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Itera
     Raises:
         FormatError: it has no identifier or no list of spans.
     """
-    info, data = _get_object(value.get("info")), _get_object(value.get("data"))
-    about = {**value, **info}
+    about = {**value, **get_object(value, "info")}
     id = about.get("trace_id") or about.get("request_id")
-    spans = data.get("spans", value.get("spans"))
+    spans = get_object(value, "data").get("spans", value.get("spans"))
     if not isinstance(id, str) or not id or not isinstance(spans, list):
         raise FormatError("a trace needs `trace_id` and a list of spans. Export it with `Trace.to_json()`.")
     session, topic = _find_metadata(about, _SESSION), _find_metadata(about, "topic")
@@ -57,7 +55,7 @@ def read_mlflow_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Itera
 
 
 def _build_span(trace: str, span: Mapping[str, Any], session: str | None, topic: str | None) -> TraceSpan:
-    found = {key: _parse_value(one) for key, one in _get_object(span.get("attributes")).items()}
+    found = {key: _parse_value(one) for key, one in get_object(span, "attributes").items()}
     kind = found.get("mlflow.spanType", span.get("span_type"))
     works = _KINDS.get(kind, "other") if isinstance(kind, str) else "other"
     inputs, outputs = (
@@ -83,7 +81,7 @@ def _build_span(trace: str, span: Mapping[str, Any], session: str | None, topic:
         given=inputs,
         gave=outputs,
         session=session,
-        model=_read_text(found.get("mlflow.llm.model")),
+        model=get_text(found, "mlflow.llm.model"),
         topic=topic,
         names={field: name for field, name in names.items() if name is not None},
     )
@@ -101,33 +99,15 @@ def _parse_value(text: Any) -> Any:
 
 def _find_metadata(about: Mapping[str, Any], key: str) -> str | None:
     """Return an entry of a trace's metadata or tags, which have other names in MLflow 2."""
-    places = (_get_object(about.get(name)) for name in ("trace_metadata", "request_metadata", "tags"))
-    return next((found for place in places if (found := _read_text(place.get(key)))), None)
-
-
-def _get_object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _read_text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversations of a file of traces."""
-    return read_traces(path, reading, read_mlflow_spans)
-
-
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object is a trace of MLflow."""
-    return start.value is not None and is_mlflow(start.value)
+    places = ("trace_metadata", "request_metadata", "tags")
+    return next((found for place in places if (found := get_text(about.get(place), key))), None)
 
 
 INFO = ChatFormat(
     name="mlflow",
     about="traces of MLflow",
     endings=(".json", ".jsonl"),
-    read=read,
-    recognize=recognize,
+    read=partial(read_traces, read=read_mlflow_spans),
+    recognize=recognize_object(is_mlflow),
     rank=5,
 )

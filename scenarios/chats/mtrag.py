@@ -6,33 +6,25 @@ model's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, read_objects
+from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
 from hallulab.scenarios.chats.messages import build_chat, list_unread, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.sessions import branch_off
-from hallulab.scenarios.chats.values import FormatError, list_in
+from hallulab.scenarios.chats.values import FormatError, list_objects
 from hallulab.scenarios.transcript import Conversation
 
 _READ = ("messages", "input", "predictions", "targets", "conversation_id", "task_id", "author", "retriever")
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield each conversation, or that of each task."""
-    return read_objects(path, reading, partial(_read_object, reading=reading))
 
 
 def _read_object(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     if "messages" in value:
         said = read_said(value["messages"], "messages", reading)
         return build_chat(value, list_unread(value, *_READ), said, name, reading)
-    predicted = [
-        {"speaker": "agent", **one} for one in list_in(value, "predictions") if isinstance(one, Mapping)
-    ]
+    predicted = [{"speaker": "agent", **one} for one in list_objects(value, "predictions")]
     if not predicted:
         raise FormatError(
             "a task without `predictions`: nothing of a model is in it. Give a file of results."
@@ -46,11 +38,8 @@ def _read_object(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     return one if given < 1 else branch_off(one, str(value.get("conversation_id") or task), given)
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object has messages with a `speaker`, or is a task."""
-    value = start.value
-    if value is None:
-        return False
+def _has_speakers(value: Mapping[str, Any]) -> bool:
+    """Return whether the messages of a conversation, or those before a task, have a `speaker`."""
     listed = value.get("messages", value.get("input"))
     first = listed[0] if isinstance(listed, list) and listed else None
     return isinstance(first, Mapping) and "speaker" in first
@@ -60,7 +49,7 @@ INFO = ChatFormat(
     name="mtrag",
     about="conversations of MTRAG, and its tasks with predictions",
     endings=(".json", ".jsonl"),
-    read=read,
-    recognize=recognize,
+    read=partial(read_objects, convert=_read_object),
+    recognize=recognize_object(_has_speakers),
     rank=0,
 )

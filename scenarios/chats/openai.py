@@ -7,17 +7,12 @@ Bedrock's Converse. A line may have the reply beside the messages (`response`, `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import (
-    ChatFormat,
-    FileStart,
-    ReadChat,
-    encode_json,
-    write_lines,
-)
+from hallulab.scenarios.chats.chat_format import ChatFormat, encode_json, recognize_object, write_lines
 from hallulab.scenarios.chats.message_parts import read_parts
 from hallulab.scenarios.chats.messages import build_message_line, collect_messages, read_messages
 from hallulab.scenarios.chats.reading import Reading
@@ -28,17 +23,7 @@ from hallulab.scenarios.transcript import Conversation
 
 _MESSAGES = ("messages", "input_messages")
 _REQUESTS = ("request", "request_body", "body", "kwargs")
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversations of the lines; those of one session are one."""
-    return read_log(
-        path,
-        reading,
-        flatten_request,
-        ("messages", "response", "output", "completion", "choices"),
-        read_openai,
-    )
+_READ = ("messages", "response", "output", "completion", "choices")
 
 
 def read_openai(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
@@ -67,11 +52,6 @@ def flatten_request(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return value
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object has `messages`."""
-    return start.value is not None and "messages" in flatten_request(start.value)
-
-
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
     """Write a line for each conversation."""
     write_lines(path, (encode_json(build_openai_line(marked, without)) for marked in chats))
@@ -88,8 +68,8 @@ INFO = ChatFormat(
     name="openai",
     about="lines of OpenAI: messages with role and content",
     endings=(".jsonl", ".json"),
-    read=read,
-    recognize=recognize,
+    read=partial(read_log, prepare=flatten_request, known=_READ, convert=read_openai),
+    recognize=recognize_object(lambda value: "messages" in flatten_request(value)),
     write=write,
     for_training=True,
     rank=1,

@@ -5,40 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, read_objects
+from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
 from hallulab.scenarios.chats.messages import follow_branch, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import FormatError, list_in
+from hallulab.scenarios.chats.values import FormatError, get_object, get_text, list_in, list_objects
 from hallulab.scenarios.transcript import Conversation
 
 
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield each chat, on the branch that Open WebUI shows."""
-    return read_objects(path, reading, partial(_read_export, reading=reading))
-
-
 def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    """Make a conversation of the branch that Open WebUI shows."""
     chat = value.get("chat")
     if not isinstance(chat, Mapping):
         raise FormatError("chat: must be an object with the messages. Export the chats anew.")
-    history = chat.get("history")
-    history = history if isinstance(history, Mapping) else {}
-    nodes = history.get("messages")
-    if isinstance(nodes, Mapping) and nodes:
+    history = get_object(chat, "history")
+    if nodes := get_object(history, "messages"):
         nodes = {id: one for id, one in nodes.items() if isinstance(one, Mapping)}
         path = follow_branch(nodes, history.get("currentId"), "parentId", reading)
         messages = [nodes[id] for id in path]
     else:
-        messages = [one for one in list_in(chat, "messages") if isinstance(one, Mapping)]
+        messages = list_objects(chat, "messages")
     said = read_said([_convert(one) for one in messages], "messages", reading)
-    id = value.get("id") or chat.get("id")
-    models = (one["model"] for one in messages if isinstance(one.get("model"), str) and one["model"])
-    about = ChatContext(id=id if isinstance(id, str) and id else None, model=next(models, MODEL))
+    models = (get_text(one, "model") for one in messages)
+    id = get_text(value if value.get("id") else chat, "id")
+    about = ChatContext(id=id, model=next(filter(None, models), MODEL))
     return build_conversation(build_turns(said), about, name)
 
 
@@ -51,25 +44,20 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_source(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the passages of a source, which has its texts and what is known of each in lists of their own."""
-    source = value.get("source")
-    named = source.get("name") if isinstance(source, Mapping) else None
+    named = get_object(value, "source").get("name")
     for text, about in zip_longest(list_in(value, "document"), list_in(value, "metadata")):
         if isinstance(text, str):
             own = about.get("name") or about.get("source") if isinstance(about, Mapping) else None
             yield {"content": text, "title": own or named or "source"}
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object has a `chat` with messages."""
-    chat = None if start.value is None else start.value.get("chat")
-    return isinstance(chat, Mapping) and ("history" in chat or "messages" in chat)
-
-
 INFO = ChatFormat(
     name="openwebui",
     about="Open WebUI's export of chats",
     endings=(".json",),
-    read=read,
-    recognize=recognize,
+    read=partial(read_objects, convert=_read_export),
+    recognize=recognize_object(
+        lambda value: bool({"history", "messages"} & get_object(value, "chat").keys())
+    ),
     rank=0,
 )

@@ -14,7 +14,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
+from hallulab.scenarios.chats.chat_format import ChatFormat, ReadChat, recognize_object
 from hallulab.scenarios.chats.conventions import is_reply, read_content_of, read_event, read_text
 from hallulab.scenarios.chats.reading import Reading, fold_keys
 from hallulab.scenarios.chats.record import KEY
@@ -65,6 +65,8 @@ def _build_span(own: Mapping[str, Any], left_out: Counter[str]) -> Iterator[Trac
         left_out[_VERDICTS] += foreign
     says = read_content_of(attributes, events, read_text(own.get("spankind")))
     start, end = (_find_time(own, name) for name in ("start", "end"))
+    begins = Counter(".".join(name.split(".")[:2]) for name in attributes)
+    seen = tuple(name for name, _ in begins.most_common(_MOST_SEEN))
     yield TraceSpan(
         trace=trace,
         id=read_text(own.get("spanid") or context.get("spanid")) or "",
@@ -81,7 +83,7 @@ def _build_span(own: Mapping[str, Any], left_out: Counter[str]) -> Iterator[Trac
         topic=says.texts.get("topic"),
         names={**says.names, "time": start[0]} if start[0] else says.names,
         about=attributes.get(KEY),
-        seen=() if {"user", "reply", "passages"} & says.names.keys() else _list_seen(attributes),
+        seen=() if {"user", "reply", "passages"} & says.names.keys() else seen,
     )
 
 
@@ -108,12 +110,6 @@ def _build_event(
         model=details.texts.get("model"),
         names={"reply" if is_reply(name) else "user": name} if message is not None else details.names,
     )
-
-
-def _list_seen(attributes: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return how the names of attributes begin, the most frequent first."""
-    begins = Counter(".".join(name.split(".")[:2]) for name in attributes)
-    return tuple(name for name, _ in begins.most_common(_MOST_SEEN))
 
 
 def _find_time(own: Mapping[str, Any], which: str) -> tuple[str, float | None]:
@@ -152,16 +148,11 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     return read_traces(path, reading, read_otel_spans)
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object is a span, or an export of spans."""
-    return start.value is not None and is_span(start.value)
-
-
 INFO = ChatFormat(
     name="otel",
     about="spans of OpenTelemetry GenAI",
     endings=(".json", ".jsonl"),
     read=read,
-    recognize=recognize,
+    recognize=recognize_object(is_span),
     rank=3,
 )

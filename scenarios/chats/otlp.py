@@ -18,7 +18,7 @@ from hallulab.scenarios.chats import otel
 from hallulab.scenarios.chats.chat_format import ChatFormat, encode_json, write_lines
 from hallulab.scenarios.chats.messages import collect_messages
 from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_context
-from hallulab.scenarios.transcript import Passage, Turn, Verdict
+from hallulab.scenarios.transcript import Verdict
 
 _BEGINNING = 946_684_800_000_000_000
 """Nanoseconds from 1970 to 2000."""
@@ -60,14 +60,28 @@ def _build_spans(marked: Marked, without: frozenset[str]) -> Iterator[dict[str, 
     at = _BEGINNING
     for turn in one.turns:
         if turn.passages and "passages" not in without:
-            found = encode_json([_describe_passage(passage) for passage in turn.passages])
-            own = {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": found}
+            passages = encode_json(
+                [
+                    {
+                        **found.model_dump(include={"id", "document", "score", "topic"}, exclude_none=True),
+                        "content": found.text,
+                    }
+                    for found in turn.passages
+                ]
+            )
+            own = {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.documents": passages}
             children.append(_build_span(one.id, f"retrieval {turn.index}", at, at + _SECOND, own))
             at += _SECOND
         ends = at + _SECOND + round(sum(call.latency_s for call in turn.calls) * _SECOND)
+        own = {
+            **about,
+            "gen_ai.operation.name": "chat",
+            "gen_ai.input.messages": _encode_messages([("user", turn.user)]),
+            "gen_ai.output.messages": _encode_messages([("assistant", turn.reply)]),
+        }
         children.append(
             {
-                **_build_span(one.id, f"chat {turn.index}", at, ends, {**about, **_describe_turn(turn)}),
+                **_build_span(one.id, f"chat {turn.index}", at, ends, own),
                 "events": [_build_event(verdict, ends) for verdict in verdicts[turn.index]],
             }
         )
@@ -82,19 +96,6 @@ def _build_spans(marked: Marked, without: frozenset[str]) -> Iterator[dict[str, 
         root[KEY] = build_chat_context(marked, without).model_dump_json()
     yield _build_span(one.id, "invoke_agent", _BEGINNING, at, root)
     yield from children
-
-
-def _describe_passage(passage: Passage) -> dict[str, Any]:
-    told = passage.model_dump(include={"id", "document", "score", "topic"}, exclude_none=True)
-    return {**told, "content": passage.text}
-
-
-def _describe_turn(turn: Turn) -> dict[str, Any]:
-    return {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.input.messages": _encode_messages([("user", turn.user)]),
-        "gen_ai.output.messages": _encode_messages([("assistant", turn.reply)]),
-    }
 
 
 def _encode_messages(said: Iterable[tuple[str, str]]) -> str:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.cells import unpack_cell
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    ReadChat,
+    recognize_object,
+    require_object,
+    skip_wrong,
+)
 from hallulab.scenarios.chats.evidence import extract_evidence
 from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns
-from hallulab.scenarios.chats.values import FormatError, read_json_values
+from hallulab.scenarios.chats.values import (
+    FormatError,
+    convert_to_text,
+    get_object,
+    get_text,
+    read_json_values,
+)
 from hallulab.scenarios.transcript import Conversation
 
 
@@ -38,26 +49,23 @@ def _find_results(value: Mapping[str, Any]) -> list[Any]:
 
 
 def _read_result(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
-    given = value.get("vars")
-    chosen = reading.choose(given, "user", "passages") if isinstance(given, Mapping) else {}
-    if isinstance(given, Mapping) and "user" in chosen:
-        said = [ChatMessageRecord("user", _convert_to_text(given[chosen["user"]]))]
+    given = get_object(value, "vars")
+    chosen = reading.choose(given, "user", "passages")
+    if "user" in chosen:
+        said = [ChatMessageRecord("user", convert_to_text(given[chosen["user"]]))]
     else:
         said = _read_prompt(value.get("prompt"), reading)
-    response = value.get("response")
-    output = response.get("output") if isinstance(response, Mapping) else None
+    output = get_object(value, "response").get("output")
     if output is None:
         reading.count("Results without an output left out, such as those of a failed request")
     else:
         reading.take("reply", "response.output")
-        context = given[chosen["passages"]] if isinstance(given, Mapping) and "passages" in chosen else None
+        context = given[chosen["passages"]] if "passages" in chosen else None
         evidence = tuple(extract_evidence(unpack_cell(context), "context")) if context else ()
-        said.append(ChatMessageRecord("assistant", _convert_to_text(output), evidence))
-    id, provider = value.get("id"), value.get("provider")
+        said.append(ChatMessageRecord("assistant", convert_to_text(output), evidence))
+    provider = value.get("provider")
     model = provider.get("id") if isinstance(provider, Mapping) else provider
-    about = ChatContext(
-        id=id if isinstance(id, str) and id else None, model=model if isinstance(model, str) else MODEL
-    )
+    about = ChatContext(id=get_text(value, "id"), model=model if isinstance(model, str) else MODEL)
     return build_conversation(build_turns(said), about, name)
 
 
@@ -75,15 +83,8 @@ def _read_prompt(prompt: Any, reading: Reading) -> list[ChatMessageRecord]:
     return [ChatMessageRecord("user", raw)]
 
 
-def _convert_to_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object is a result, or has results."""
-    if start.value is None:
-        return False
-    results = _find_results(start.value)
+def _has_results(value: Mapping[str, Any]) -> bool:
+    results = _find_results(value)
     first = results[0] if results else None
     return isinstance(first, Mapping) and "vars" in first and ("response" in first or "error" in first)
 
@@ -93,6 +94,6 @@ INFO = ChatFormat(
     about="results of promptfoo",
     endings=(".json", ".jsonl"),
     read=read,
-    recognize=recognize,
+    recognize=recognize_object(_has_results),
     rank=0,
 )

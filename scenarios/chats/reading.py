@@ -66,6 +66,11 @@ def fold_name(name: str) -> str:
     return _NO_LETTER.sub("", name).casefold()
 
 
+def fold_names(names: str) -> tuple[str, ...]:
+    """Return the folded names of a text that parts them by spaces."""
+    return tuple(map(fold_name, names.split()))
+
+
 def fold_keys(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object with folded names; of two that are one then, the first counts.
 

@@ -46,6 +46,9 @@ MODEL = "unknown"
 PARTS = ("passages", "steps", "spans")
 """Parts that an export can leave out."""
 
+_SAME = {"scenario", "chatbot", "model", "seed", "stop_reason", "error"}
+"""Fields that a conversation and its context share, as they are."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -137,14 +140,7 @@ def build_chat_context(marked: Marked, without: frozenset[str] = frozenset()) ->
     for verdict in marked.verdicts:
         verdicts[verdict.turn].append(KeptVerdict.of(verdict))
     return ChatContext(
-        id=one.id,
-        scenario=one.scenario,
-        persona=one.persona,
-        chatbot=one.chatbot,
-        model=one.model,
-        seed=one.seed,
-        stop_reason=one.stop_reason,
-        error=one.error,
+        **one.model_dump(include={*_SAME, "id", "persona"}),
         branch=None
         if one.branch is None
         else BranchOrigin(conversation=one.branch.conversation, turn=one.branch.turn),
@@ -153,17 +149,14 @@ def build_chat_context(marked: Marked, without: frozenset[str] = frozenset()) ->
                 query=turn.query,
                 passages=() if "passages" in without else turn.passages,
                 steps=() if "steps" in without else turn.steps,
-                spans=None if "spans" in without else _find_marks(marked, turn),
+                spans=None
+                if "spans" in without or turn.index not in marked.marks
+                else tuple(marked.marks[turn.index]),
                 verdicts=() if "spans" in without else tuple(verdicts[turn.index]),
             )
             for turn in one.turns
         ),
     )
-
-
-def _find_marks(marked: Marked, turn: Turn) -> tuple[DetectedSpan, ...] | None:
-    found = marked.marks.get(turn.index)
-    return None if found is None else tuple(found)
 
 
 def read_about(value: Any) -> ChatContext:
@@ -220,20 +213,10 @@ def build_conversation(turns: Sequence[Turn], about: ChatContext, name: str) -> 
         ]
     id, branch = about.id or name, None
     if about.branch is not None:
-        history = tuple(_build_history(turns[:given]))
+        history = tuple(message for turn in turns[:given] for message in turn.messages)
         branch = Branch(conversation=about.branch.conversation, turn=given, history=history)
-    return Conversation(
-        id=id,
-        scenario=about.scenario,
-        persona=about.persona or id,
-        chatbot=about.chatbot,
-        model=about.model,
-        seed=about.seed,
-        branch=branch,
-        turns=tuple(own),
-        stop_reason=about.stop_reason,
-        error=about.error,
-    )
+    same = about.model_dump(include=_SAME)
+    return Conversation(**same, id=id, persona=about.persona or id, branch=branch, turns=tuple(own))
 
 
 def build_own_conversation(
@@ -256,14 +239,6 @@ def build_own_conversation(
     ]
     reading.verdicts.setdefault(one.id, verdicts)
     return one
-
-
-def _build_history(turns: Sequence[Turn]) -> list[Message]:
-    return [
-        message
-        for turn in turns
-        for message in (Message(role="user", text=turn.user), Message(role="assistant", text=turn.reply))
-    ]
 
 
 def list_messages(conversation: Conversation) -> list[Message]:

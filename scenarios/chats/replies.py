@@ -41,7 +41,8 @@ def read_reply(value: Any, where: str, reading: Reading, levels: int = _DEEPEST)
     if isinstance(value, str):
         return [ChatMessageRecord("assistant", value)]
     if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-        if any(_is_choice(one) for one in value):
+        alone = [one for one in value if not {"role", "type"} & one.keys()]
+        if any({"message", "text"} & one.keys() for one in alone):
             return _read_choices(value, where, reading)
         return read_items(value, where, reading)
     if isinstance(value, Mapping) and levels:
@@ -58,10 +59,6 @@ def _add_evidence(said: ChatMessageRecord, given: tuple[FoundEvidence, ...]) -> 
     known = {one.text for one in said.evidence}
     fresh = tuple(one for one in given if one.text not in known)
     return ChatMessageRecord(said.role, said.text, (*said.evidence, *fresh))
-
-
-def _is_choice(value: Mapping[str, Any]) -> bool:
-    return "role" not in value and "type" not in value and ("message" in value or "text" in value)
 
 
 def _read_choices(choices: Any, where: str, reading: Reading) -> list[ChatMessageRecord]:

@@ -10,13 +10,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    ReadChat,
+    recognize_object,
+    require_object,
+    skip_wrong,
+)
 from hallulab.scenarios.chats.messages import build_chat, find_session, list_unread
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.replies import read_items
 from hallulab.scenarios.chats.sessions import LoggedChat, join_sessions
 from hallulab.scenarios.chats.turns import ChatMessageRecord
-from hallulab.scenarios.chats.values import read_json_values
+from hallulab.scenarios.chats.values import get_text, read_json_values
 from hallulab.scenarios.transcript import Conversation
 
 _READ = ("input", "output", "instructions", "previous_response_id", "conversation", "status")
@@ -54,11 +60,8 @@ def _flatten(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_response(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
-    asked = value.get("input")
-    instructions = value.get("instructions")
-    said = (
-        [ChatMessageRecord("system", instructions)] if isinstance(instructions, str) and instructions else []
-    )
+    asked, instructions = value.get("input"), get_text(value, "instructions")
+    said = [ChatMessageRecord("system", instructions)] if instructions else []
     if isinstance(asked, str):
         reading.take("user", "input")
         said.append(ChatMessageRecord("user", asked))
@@ -68,11 +71,9 @@ def _read_response(value: Mapping[str, Any], name: str, reading: Reading) -> Con
     return build_chat(value, list_unread(value, *_READ), said, name, reading)
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object is a response with its input, or a request and its response."""
-    if start.value is None:
-        return False
-    value = _flatten(start.value)
+def _has_items(value: Mapping[str, Any]) -> bool:
+    """Return whether an object is a response with its input, or a request and its response."""
+    value = _flatten(value)
     output = value.get("output")
     return "input" in value and isinstance(output, list) and all(
         isinstance(item, Mapping) and "type" in item for item in output
@@ -84,6 +85,6 @@ INFO = ChatFormat(
     about="responses of OpenAI's Responses API",
     endings=(".jsonl", ".json"),
     read=read,
-    recognize=recognize,
+    recognize=recognize_object(_has_items),
     rank=0,
 )

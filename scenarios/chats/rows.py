@@ -6,7 +6,6 @@ messages. Rows of one session are one conversation, in the order of their turns 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -24,7 +23,7 @@ from hallulab.scenarios.chats.record import CHATBOT, MODEL, ChatContext, add_top
 from hallulab.scenarios.chats.row_order import check_row_order, read_row_place
 from hallulab.scenarios.chats.traces import extract_messages
 from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_chat_message
-from hallulab.scenarios.chats.values import FormatError, Groups
+from hallulab.scenarios.chats.values import FormatError, Groups, convert_to_text
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Turn
 
@@ -48,16 +47,13 @@ class PlacedRow(NamedTuple):
     line: int
     """The line on which it begins, or its number."""
     cells: Mapping[str, Any]
-    """Name → value."""
 
 
 class _Columns(NamedTuple):
     """Meaning of the names of a row."""
 
     kind: tuple[str, ...]
-    """Kind of the row: `_EXCHANGE` and its like."""
     names: Mapping[str, str]
-    """Field → its name."""
 
 
 def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:
@@ -236,7 +232,7 @@ def _read_cell(value: Any) -> str:
     """Return a cell as text; that of a missing value is empty."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return convert_to_text(value)
 
 
 def _join_rows(session: str, rows: Sequence[Mapping[str, Any]], left_out: Counter[str]) -> Conversation:

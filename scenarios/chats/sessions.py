@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hallulab.scenarios.chats.chat_format import ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.chat_format import Convert, ReadChat, require_object, skip_wrong
 from hallulab.scenarios.chats.messages import find_session
 from hallulab.scenarios.chats.reading import Reading, place_in
 from hallulab.scenarios.chats.record import KEY
@@ -25,10 +25,8 @@ class LoggedChat(NamedTuple):
 
     place: str
     line: int
-    """The line on which it begins."""
     conversation: Conversation
     session: str | None = None
-    """The session that it belongs to."""
     at: float | None = None
     """Its time; None: the log says none."""
     whole: bool = False
@@ -40,37 +38,31 @@ def read_log(
     reading: Reading,
     prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]],
     known: tuple[str, ...],
-    read: Callable[[Mapping[str, Any], str, Reading], Conversation],
+    convert: Convert,
 ) -> Iterator[ReadChat]:
-    """Yield the conversations of a log of requests.
+    """Yield the conversations of a log of requests; those of one session are one.
 
     Args:
         path: the file.
         reading: notes what is taken for what; wrong lines are left out as far as it allows.
         prepare: brings a line into the form that is read.
-        known: names that `read` reads.
-        read: makes a conversation of it and of the name that it has if it names itself not.
+        known: names that `convert` reads.
+        convert: makes a conversation of it.
 
     Raises:
         UsageError: the file cannot be read.
         FormatError: a line is wrong.
     """
-    return join_sessions(path, _read_lines(path, reading, prepare, known, read), reading)
 
+    def read_lines() -> Iterator[LoggedChat]:
+        for number, (place, line, given) in enumerate(read_json_values(path, reading.skip), start=1):
+            with skip_wrong(reading, place):
+                value = prepare(require_object(given))
+                one = convert(value, f"chat-{number}", reading)
+                session, at = find_session(value, reading, *known)
+                yield LoggedChat(place, line, one, session, at, KEY in value)
 
-def _read_lines(
-    path: Path,
-    reading: Reading,
-    prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    known: tuple[str, ...],
-    read: Callable[[Mapping[str, Any], str, Reading], Conversation],
-) -> Iterator[LoggedChat]:
-    for number, (place, line, given) in enumerate(read_json_values(path, reading.skip), start=1):
-        with skip_wrong(reading, place):
-            value = prepare(require_object(given))
-            one = read(value, f"chat-{number}", reading)
-            session, at = find_session(value, reading, *known)
-            yield LoggedChat(place, line, one, session, at, KEY in value)
+    return join_sessions(path, read_lines(), reading)
 
 
 def join_sessions(path: Path, chats: Iterable[LoggedChat], reading: Reading) -> Iterator[ReadChat]:

@@ -6,43 +6,33 @@ With the keys and roles of LLaMA-Factory 0.9 (`data/README.md`) and of axolotl 0
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
-    FileStart,
-    ReadChat,
     encode_json,
     read_objects,
+    recognize_object,
     write_lines,
 )
 from hallulab.scenarios.chats.messages import build_message_line, collect_messages, read_messages
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.chats.turns import ChatMessageRecord
+from hallulab.scenarios.chats.values import get_text
 from hallulab.scenarios.transcript import Conversation
 
 _ROLES = {"user": "human", "assistant": "gpt"}
 
 
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversation of each line."""
-    return read_objects(path, reading, partial(read_sharegpt, reading=reading))
-
-
 def read_sharegpt(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     """Make a conversation of a line with `conversations`, or raise FormatError."""
-    system = value.get("system")
-    extra = [ChatMessageRecord("system", system)] if isinstance(system, str) and system else []
+    system = get_text(value, "system")
+    extra = [ChatMessageRecord("system", system)] if system else []
     return read_messages(value, "conversations", name, reading, extra)
-
-
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object has `conversations`."""
-    return start.value is not None and "conversations" in start.value
 
 
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
@@ -62,8 +52,8 @@ INFO = ChatFormat(
     name="sharegpt",
     about="lines of ShareGPT, as LLaMA-Factory and axolotl read",
     endings=(".jsonl", ".json"),
-    read=read,
-    recognize=recognize,
+    read=partial(read_objects, convert=read_sharegpt),
+    recognize=recognize_object(lambda value: "conversations" in value),
     write=write,
     for_training=True,
     rank=2,

@@ -9,12 +9,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    ReadChat,
+    recognize_object,
+    require_object,
+    skip_wrong,
+)
 from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import list_in, read_json_values
+from hallulab.scenarios.chats.values import get_object, get_text, list_in, read_json_values
 from hallulab.scenarios.transcript import Conversation
 
 
@@ -22,7 +28,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each simulation."""
     for place, _, value in read_json_values(path):
         results = require_object(value)
-        model = _find_model(results)
+        model = get_text(get_object(get_object(results, "info"), "agent_info"), "llm") or MODEL
         for number, simulation in enumerate(list_in(results, "simulations"), start=1):
             where = f"{place}, simulation {number}"
             with skip_wrong(reading, where):
@@ -30,18 +36,9 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
                 yield ReadChat(f"{path}, {where}", one)
 
 
-def _find_model(results: Mapping[str, Any]) -> str:
-    about: Any = results
-    for key in ("info", "agent_info", "llm"):
-        about = about.get(key) if isinstance(about, Mapping) else None
-    return about if isinstance(about, str) and about else MODEL
-
-
 def _read_simulation(value: Mapping[str, Any], name: str, model: str, reading: Reading) -> Conversation:
     said = read_said(list(_list_messages(value.get("messages"), reading)), "messages", reading)
-    id = value.get("id")
-    about = ChatContext(id=id if isinstance(id, str) and id else None, model=model)
-    return build_conversation(build_turns(said), about, name)
+    return build_conversation(build_turns(said), ChatContext(id=get_text(value, "id"), model=model), name)
 
 
 def _list_messages(messages: Any, reading: Reading) -> Iterator[Any]:
@@ -55,16 +52,11 @@ def _list_messages(messages: Any, reading: Reading) -> Iterator[Any]:
                 yield one
 
 
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object has `simulations`."""
-    return start.value is not None and isinstance(start.value.get("simulations"), list)
-
-
 INFO = ChatFormat(
     name="tau2",
     about="results of tau2-bench",
     endings=(".json",),
     read=read,
-    recognize=recognize,
+    recognize=recognize_object(lambda value: isinstance(value.get("simulations"), list)),
     rank=0,
 )

@@ -79,7 +79,6 @@ class SpanRef(NamedTuple):
     """A span, and where it stands in the file."""
 
     line: int
-    """Line from 1."""
     span: TraceSpan
 
 
@@ -93,7 +92,6 @@ class _TraceNotes:
     timeless: dict[str, None] = field(default_factory=dict)
     """Sessions of traces of which one says no time that can be read."""
     simultaneous: dict[str, None] = field(default_factory=dict)
-    """Sessions with traces of the same time."""
     known: bool = False
     """True if a span had names that are known."""
     seen: dict[str, None] = field(default_factory=dict)
@@ -241,7 +239,9 @@ def _join_events(spans: Sequence[TraceSpan]) -> list[TraceSpan]:
 def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
     """Return the turns of a trace, and note by which names they were found."""
     said = _extract_dialogue(spans, reading)
-    told = _list_told(said)
+    # Spans have a second time what messages have of tools since the user's last one.
+    asked = max((place for place, one in enumerate(said) if one.role == "user"), default=0)
+    told = {found.text for one in said[asked:] for found in one.evidence}
     ends, places = _find_ends(said, spans, reading)
     evidence = defaultdict[int, list[FoundEvidence]](list)
     for span in spans:
@@ -279,12 +279,6 @@ def _find_ends(
     if [_extract_reply(span, reading) for span in models] != [said[place].text for place in places]:
         return [], []
     return [span.end or 0.0 for span in models], places
-
-
-def _list_told(said: Sequence[ChatMessageRecord]) -> set[str]:
-    """Return what messages have of tools since the user's last one: spans have it a second time."""
-    asked = max((place for place, one in enumerate(said) if one.role == "user"), default=0)
-    return {found.text for one in said[asked:] for found in one.evidence}
 
 
 def _join_traces(
@@ -357,13 +351,9 @@ def _read_dialogue(span: TraceSpan, reading: Reading) -> list[ChatMessageRecord]
     for what, part in (("user", given), ("reply", gave)):
         if what in span.names:
             reading.take(what, ".".join([span.names[what], *part.keys]))
-    system = [ChatMessageRecord("system", text) for text in _read_system(span.system)]
+    instructions = read_content(unpack_cell(span.system), "system instructions")
+    system = [ChatMessageRecord("system", instructions)] if instructions else []
     return [*system, *asked, *(said for said in replied if said.role in ("call", "tool")), replies[-1]]
-
-
-def _read_system(value: Any) -> list[str]:
-    text = read_content(unpack_cell(value), "system instructions")
-    return [text] if text else []
 
 
 def extract_messages(value: Any, role: Literal["user", "assistant"]) -> list[ChatMessageRecord]:

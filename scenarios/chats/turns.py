@@ -147,7 +147,9 @@ def read_chat_message(
         name = message.get("name")
         given = (*extract_evidence(content, name if isinstance(name, str) and name else "tool"), *given)
         text = text or ""
-    calls = [*_extract_calls(message), *parts.calls]
+    called, legacy = message.get("tool_calls") or [], message.get("function_call")
+    own = [*(called if isinstance(called, list) else [called]), *([legacy] if legacy else [])]
+    calls = [*(json.dumps(call, ensure_ascii=False) for call in own), *parts.calls]
     beside = [
         *(ChatMessageRecord("call", call) for call in calls),
         *(ChatMessageRecord("tool", "", gave) for gave in parts.results),
@@ -227,14 +229,6 @@ def read_content(content: Any, where: str) -> str | None:
     parts = read_parts(content, where)
     _tell_left_out(parts, where, None)
     return parts.join()
-
-
-def _extract_calls(message: Mapping[str, Any]) -> list[str]:
-    """Return the calls of tools in a message, as JSON."""
-    calls = message.get("tool_calls") or []
-    legacy = message.get("function_call")
-    found = [*(calls if isinstance(calls, list) else [calls]), *([legacy] if legacy else [])]
-    return [json.dumps(call, ensure_ascii=False) for call in found]
 
 
 def find_evidence(value: Mapping[str, Any]) -> tuple[FoundEvidence, ...]:

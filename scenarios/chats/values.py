@@ -53,6 +53,11 @@ class NoWordsError(FormatError):
     """A message has nothing but parts without words, such as an image."""
 
 
+def convert_to_text(value: Any) -> str:
+    """Return a text as it is, another value as its JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def list_in(value: Mapping[str, Any], key: str) -> list[Any]:
     """Return the list under a key; an empty one where the key is missing or null.
 
@@ -65,6 +70,27 @@ def list_in(value: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(found, list):
         raise FormatError(f"`{key}` must be a list. Correct it.")
     return found
+
+
+def get_text(value: Any, key: str) -> str | None:
+    """Return the text under a key of an object; None where there is another value, none, or an empty text."""
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) and found else None
+
+
+def get_object(value: Any, key: str) -> Mapping[str, Any]:
+    """Return the object under a key of an object; an empty one where there is another value, or none."""
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def list_objects(value: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """Return the objects of the list under a key, without its other members.
+
+    Raises:
+        FormatError: it is no list.
+    """
+    return [one for one in list_in(value, key) if isinstance(one, Mapping)]
 
 
 @contextmanager
@@ -125,7 +151,8 @@ def read_json_values(path: Path, skip: Skip | None = None) -> Iterator[Value]:
     Raises:
         UsageError: the file cannot be read, or is no strict JSON (`parse_json`); names the line.
     """
-    first = _read_first_line(path)
+    with open_chats(path) as file:
+        first = file.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0]
     if first.startswith(b"["):
         for number, element in enumerate(_Scan(path).elements(_read_texts(path)), start=1):
             place = f"line {element.line}, item {number}"
@@ -173,14 +200,7 @@ class Element(NamedTuple):
     """An element of a list, as text."""
 
     line: int
-    """The line on which it begins."""
     text: str
-
-
-def _read_first_line(path: Path) -> bytes:
-    with open_chats(path) as file:
-        start = file.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
-    return start.partition(b"\n")[0]
 
 
 def _parse_value(text: str, place: str) -> Any:
@@ -289,7 +309,6 @@ class GroupedPart(NamedTuple):
     """A part of a group."""
 
     line: int
-    """The line of the file on which it begins."""
     value: Any
 
 

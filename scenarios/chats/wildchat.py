@@ -5,23 +5,17 @@ As in the cards of the data sets `allenai/WildChat-1M`, `lmsys/lmsys-chat-1m` an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, read_objects
+from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
 from hallulab.scenarios.chats.messages import build_chat, list_unread, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.turns import ChatMessageRecord
 from hallulab.scenarios.transcript import Conversation
 
 _LISTS = ("conversation", "dialogue", "dialog", "turns", "data")
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversation of each line."""
-    return read_objects(path, reading, partial(_read_line, reading=reading))
 
 
 def _read_line(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
@@ -44,7 +38,8 @@ def _read_line(value: Mapping[str, Any], name: str, reading: Reading) -> Convers
 def _find_list(value: Mapping[str, Any]) -> str | None:
     for key in _LISTS:
         listed = value.get(key)
-        if _is_in_turn(listed) or (listed and isinstance(listed, list) and _is_message(listed[0])):
+        first = listed[0] if isinstance(listed, list) and listed else None
+        if _is_in_turn(listed) or (isinstance(first, Mapping) and {"role", "speaker", "from"} & first.keys()):
             return key
     return None
 
@@ -53,20 +48,11 @@ def _is_in_turn(listed: Any) -> bool:
     return isinstance(listed, list) and len(listed) > 1 and all(isinstance(one, str) for one in listed)
 
 
-def _is_message(value: Any) -> bool:
-    return isinstance(value, Mapping) and ("role" in value or "speaker" in value or "from" in value)
-
-
-def recognize(start: FileStart) -> bool:
-    """Return whether the first object has a list of messages, or of texts in turn."""
-    return start.value is not None and _find_list(start.value) is not None
-
-
 INFO = ChatFormat(
     name="wildchat",
     about="lines of WildChat, LMSYS and UltraChat: a conversation, or texts in turn",
     endings=(".jsonl", ".json"),
-    read=read,
-    recognize=recognize,
+    read=partial(read_objects, convert=_read_line),
+    recognize=recognize_object(lambda value: _find_list(value) is not None),
     rank=13,
 )

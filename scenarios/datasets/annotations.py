@@ -16,7 +16,6 @@ from hallulab.scenarios.labelled import GoldSpan
 from hallulab.scenarios.transcript import Conversation, Frozen
 
 ANNOTATIONS = "annotations.jsonl"
-"""The file with the annotations, in the run's folder."""
 
 CONVERSATIONS = "conversations.jsonl"
 
@@ -59,7 +58,6 @@ class Draw(NamedTuple):
     stratum: int
     """Class of the detector's score; turns of a chatbot and a class were equally likely."""
     propensity: float
-    """Probability with which the turn was drawn."""
 
 
 class Quotation(Frozen):
@@ -78,13 +76,10 @@ class Annotation(Frozen):
     """The annotation of a turn."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: int = Field(ge=0)
-    """Index of the turn."""
     key: str = Field(min_length=1)
     """Shared by equal replies to the same question with the same evidence, in any conversation."""
     spans: tuple[Quotation, ...]
-    """The hallucinations; `[]`: none."""
     claims: bool = True
     """True if the reply makes a claim that could be wrong."""
     annotator: str = PERSON
@@ -129,7 +124,6 @@ class AnnotationLine(Annotation):
     """A line of the file."""
 
     time: AwareDatetime | None = None
-    """When it was written; None: not known."""
     unknown: bool = False
     """True if the annotator looked and could not tell; then the turn counts as not looked at."""
     withdrawn: bool = False

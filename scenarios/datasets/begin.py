@@ -49,7 +49,6 @@ class _BeginLine(Frozen):
 
     model_name: str
     data_source: Source
-    """The dialogues that the turn comes from."""
     knowledge: str = Field(min_length=1)
     message: str
     """The turn before the reply; it can be empty."""
@@ -76,7 +75,9 @@ def load_begin(request: LoadRequest) -> LabelledData:
     part = request.part((*get_args(Source), *(OFFICIAL if official else ())))
     replies = []
     left_out: Counter[str] = Counter()
-    for identifier, split, turn in _read_official_turns(paths) if official else _read_turns(paths[0]):
+    lines = () if official else read_records(paths[0], _BeginLine, SCHEMA)
+    numbered = ((f"{turn.data_source}-{number}", None, turn) for number, turn in lines)  # it says no split
+    for identifier, split, turn in _read_official_turns(paths) if official else numbered:
         if part not in (None, turn.data_source, split):
             continue
         if turn.begin_label == _LEFT_OUT:
@@ -88,14 +89,11 @@ def load_begin(request: LoadRequest) -> LabelledData:
     return LabelledData(tuple(replies), dict(left_out))
 
 
-def _read_turns(path: Path) -> Iterator[tuple[str, str | None, _BeginLine]]:
-    """Yield identifier, split (None, as the file does not say it) and turn of each line."""
-    for number, turn in read_records(path, _BeginLine, SCHEMA):
-        yield f"{turn.data_source}-{number}", None, turn
-
-
 def _read_official_turns(paths: tuple[Path, ...]) -> Iterator[tuple[str, str | None, _BeginLine]]:
-    """Yield the same from tables. The development split keeps its identifiers of the one file."""
+    """Yield identifier, split and turn of each row.
+
+    The development split keeps its identifiers of the one file.
+    """
     for split, names in OFFICIAL.items():
         number = count(1)
         infix = "" if split == "dev" else f"{split}-"

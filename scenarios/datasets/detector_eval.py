@@ -26,7 +26,6 @@ from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
 from hallulab.scenarios.transcript import Frozen, Message
 
 FILE = "chats.jsonl"
-"""The file in the data set's folder."""
 
 _UNLABELLED = "unlabelled"
 _NO_EVIDENCE = "no evidence"
@@ -36,7 +35,6 @@ class _Hallucination(Frozen):
     """A hallucination that annotators found."""
 
     text: str = Field(min_length=1)
-    """The words of the reply, verbatim."""
     reason: str = ""
     label: str = Field(default="hallucination", min_length=1)
 
@@ -84,7 +82,6 @@ class _ChatLine(Frozen):
     """A line of the file."""
 
     id: str = Field(min_length=1)
-    """Identifier, unique in the file."""
     turns: tuple[_Exchange, ...] = Field(min_length=1)
     model: str | None = None
 

@@ -52,7 +52,9 @@ def load_gold(request: LoadRequest) -> LabelledData:
         lines = leave_out_unknown(read_annotations(folder / ANNOTATIONS))
         chosen = choose_lines(line for _, line in lines)
         annotations = {place: lines[at] for place, at in chosen.items()}
-        for conversation, turn in _read_turns(_find_journals(request.dataset, folder)):
+        shards = sorted(folder.glob("conversations-[0-9][0-9].jsonl"))
+        journals = shards or [LoadRequest(request.dataset, folder).file(CONVERSATIONS)]
+        for conversation, turn in _read_turns(journals):
             found_line = annotations.pop((conversation.id, turn.index), None)
             if found_line is None:
                 left_out[_UNLABELLED] += 1
@@ -80,12 +82,6 @@ def _find_run_folders(request: LoadRequest) -> list[Path]:
     if request.data is not None and inside and not (request.data / ANNOTATIONS).is_file():
         return [path.parent for path in inside]
     return [request.file(ANNOTATIONS).parent]
-
-
-def _find_journals(dataset: str, folder: Path) -> list[Path]:
-    """Return the journal of conversations in a run folder, or its shards."""
-    shards = sorted(folder.glob("conversations-[0-9][0-9].jsonl"))
-    return shards or [LoadRequest(dataset, folder).file(CONVERSATIONS)]
 
 
 def _read_turns(paths: Iterable[Path]) -> Iterator[tuple[Conversation, Turn]]:
@@ -129,16 +125,12 @@ def _merge_replies(known: LabelledReply | None, found: LabelledReply, place: str
     """Return the known reply with one more turn; refuse it if the two differ."""
     if known is None:
         return found
-    for what, one, other in (
-        ("reply", known.reply, found.reply),
-        ("question", known.question, found.question),
-        (
-            "evidence",
-            [passage.text for passage in known.passages],
-            [passage.text for passage in found.passages],
-        ),
-        ("annotation", known.spans, found.spans),
-    ):
+    parts = ("reply", "question", "evidence", "annotation")
+    ours, theirs = (
+        (one.reply, one.question, [passage.text for passage in one.passages], one.spans)
+        for one in (known, found)
+    )
+    for what, one, other in zip(parts, ours, theirs, strict=True):
         if one != other:
             first = known.turns[0]
             raise UsageError(

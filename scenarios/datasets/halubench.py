@@ -14,14 +14,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest
+from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, cut_into_passages
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record, read_records
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
-from hallulab.scenarios.text.chunking import split_into_chunks
-from hallulab.scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.transcript import Frozen
 
 FILE = "test-00000-of-00001.parquet"
 
@@ -38,13 +37,9 @@ class _HaluBenchLine(Frozen):
     """Identifier, perhaps not unique."""
     passage: str = Field(min_length=1)
     question: str
-    """The question."""
     answer: str
-    """The answer under judgement."""
     label: Literal["PASS", "FAIL"]
-    """True if the passage supports it."""
     source_ds: str
-    """The data set that the row comes from."""
     score: int | None = None
     """The label as a number, in some editions."""
 
@@ -113,10 +108,7 @@ def _label_row(row: _HaluBenchLine) -> LabelledReply:
         dataset="halubench",
         task="qa",
         question=row.question,
-        passages=tuple(
-            Passage(id=f"{group}#{position}", document=group, text=text)
-            for position, text in enumerate(split_into_chunks(row.passage))
-        ),
+        passages=cut_into_passages(row.passage, group),
         reply=row.answer,
         label=row.label == "FAIL",
         group=group,

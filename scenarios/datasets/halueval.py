@@ -14,12 +14,17 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, locate_quotations
+from hallulab.scenarios.datasets.loader import (
+    SCHEMA,
+    DatasetInfo,
+    LoadRequest,
+    cut_into_passages,
+    locate_quotations,
+)
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from hallulab.scenarios.text.chunking import split_into_chunks
-from hallulab.scenarios.transcript import Frozen, Message, Passage
+from hallulab.scenarios.transcript import Frozen, Message
 
 WITH_EVIDENCE = ("qa", "dialogue", "summarization")
 """The parts that are loaded if none is named."""
@@ -181,10 +186,7 @@ def _label_cases(part: str, number: int, line: _FileLine) -> Iterator[LabelledRe
     question = dialogue[-1].text if asked else ""
     evidence = line.evidence()
     group = digest(evidence or question)[:16]
-    passages = tuple(
-        Passage(id=f"{group}#{position}", document=group, text=text)
-        for position, text in enumerate(split_into_chunks(evidence))
-    )
+    passages = cut_into_passages(evidence, group)
     for case in line.cases():
         if case.reply.strip():
             yield LabelledReply(

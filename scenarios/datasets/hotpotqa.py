@@ -6,7 +6,6 @@ it, as LogicGraph does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, Self
 
@@ -29,9 +28,7 @@ class HotpotQuestion(Frozen):
     """A question, its answer and ten paragraphs; two of them support the answer."""
 
     id: str = Field(min_length=1, alias="_id")
-    """Identifier, unique in the file."""
     question: str = Field(min_length=1)
-    """The question."""
     answer: str = Field(min_length=1)
     """The right answer: a short text, or `yes` or `no`."""
     type: Literal["bridge", "comparison"]
@@ -76,17 +73,15 @@ def read_hotpotqa(data: Path | None) -> tuple[HotpotQuestion, ...]:
         UsageError: the folder, or a question in the file, is wrong.
     """
     path = LoadRequest("hotpotqa", data).file(FILE, OFFICIAL)
-    if path.name == OFFICIAL:
-        return tuple(_read_array(path))
-    return tuple(question for _, question in read_records(path, HotpotQuestion, SCHEMA))
-
-
-def _read_array(path: Path) -> Iterator[HotpotQuestion]:
+    if path.name != OFFICIAL:
+        return tuple(question for _, question in read_records(path, HotpotQuestion, SCHEMA))
     try:
         rows = parse_json(read_text(path))
     except ValueError as error:
         raise UsageError(f"{path}: not valid JSON ({error}). Download it again.") from error
     if not isinstance(rows, list):
         raise UsageError(f"{path}: it is no list of questions. Download it again.")
-    for number, row in enumerate(rows, start=1):
-        yield check_record(row, HotpotQuestion, f"{path}, question {number}", SCHEMA)
+    return tuple(
+        check_record(row, HotpotQuestion, f"{path}, question {number}", SCHEMA)
+        for number, row in enumerate(rows, start=1)
+    )

@@ -57,9 +57,7 @@ class ReplyLine(Frozen):
     """True if the reply is hallucinated; None: it is if there are spans."""
     spans: tuple[GoldSpan, ...] | None = None
     question: str = ""
-    """The question that the reply answers."""
     history: tuple[Message, ...] = ()
-    """The dialogue before the question."""
     id: str | None = Field(default=None, min_length=1)
     """Identifier; None: `line-` and the line's number."""
     task: str = "dialogue"

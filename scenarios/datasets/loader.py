@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledData
-from hallulab.scenarios.transcript import Frozen
+from hallulab.scenarios.text.chunking import split_into_chunks
+from hallulab.scenarios.transcript import Frozen, Passage
 
 SCHEMA = "docs/labelled-data.md"
 """Describes the files of the data sets."""
@@ -21,7 +22,6 @@ class LoadRequest:
 
     dataset: str
     data: Path | None = None
-    """Folder that holds its files."""
     source: str | None = None
     """Part of the data set; None: the loader's default."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -83,9 +83,7 @@ class DatasetInfo:
     """A labelled data set: the constant `INFO` of its module, or the target of an entry point."""
 
     load: Callable[[LoadRequest], LabelledData]
-    """Reads the requested replies."""
     levels: tuple[Level, ...]
-    """Units of its labels."""
     licence: str | None = None
     """SPDX identifier, or how the parts are licensed; None: the files are your own."""
     url: str | None = None
@@ -97,6 +95,18 @@ class DatasetInfo:
 def make_repeated_id_error(path: Path, line: int, identifier: str) -> UsageError:
     """Make the error for an identifier that an earlier line of the file has, too."""
     return UsageError(f"{path}, line {line}: id: {identifier} occurs before. Give each line its own id.")
+
+
+def cut_into_passages(text: str, document: str) -> tuple[Passage, ...]:
+    """Return a text as passages of about 120 words, 159 at most; none of an empty text.
+
+    Args:
+        document: their document, and with their position their identifier.
+    """
+    return tuple(
+        Passage(id=f"{document}#{position}", document=document, text=piece)
+        for position, piece in enumerate(split_into_chunks(text))
+    )
 
 
 def locate_quotations(reply: str, quotations: Sequence[str]) -> tuple[tuple[int, int] | None, ...]:

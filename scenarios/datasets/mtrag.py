@@ -16,7 +16,6 @@ from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.labelled import LabelledData, LabelledReply, Ratings, require_fitting_spans
 
 FILE = "replies.jsonl"
-"""The file in the data set's folder."""
 
 BEST = 4
 """The highest rating: faithful. The lowest is 1."""

@@ -7,8 +7,7 @@ says its words, they tell which is meant. A label that fits none is refused: sco
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import accumulate, starmap
+from itertools import accumulate
 from typing import NamedTuple
 
 Unit = str
@@ -57,14 +56,12 @@ def locate_labels(reply: str, given: Sequence[LabelPlace]) -> LocatedLabels:
         ends = accumulate(map(size, reply), initial=0)
         characters = {units: character for character, units in enumerate(ends)}
         places = [(characters.get(place.start, -1), characters.get(place.end, -1)) for place in given]
-        if all(starmap(partial(_fits, reply), zip(places, given, strict=True))):
+        if all(
+            0 <= start < end and place.text in (None, reply[start:end])
+            for (start, end), place in zip(places, given, strict=True)
+        ):
             return LocatedLabels(tuple(places), unit)
     raise ValueError(_explain(reply, given))
-
-
-def _fits(reply: str, place: tuple[int, int], given: LabelPlace) -> bool:
-    start, end = place
-    return 0 <= start < end and given.text in (None, reply[start:end])
 
 
 def _explain(reply: str, given: Sequence[LabelPlace]) -> str:

@@ -1,14 +1,11 @@
-"""RAGTruth (Niu et al.), and the passages of its Data2txt sources, which are records of local businesses.
+"""RAGTruth (Niu et al.): the two files of its official release.
 
-Structured records of local businesses as passages: profile, hours, attributes, one per review.
-RAGTruth's Data2txt sources are such records (of Yelp). A record is flattened as EvidenceChain does
-("Method"): profile, hours, attributes and review chunks. Field names and values become words that a text
-would use, because detectors compare words: `RestaurantsTakeOut: true` becomes `restaurants take out: yes`.
-
-RAGTruth (Niu et al., "RAGTruth: A Hallucination Corpus for Developing Trustworthy Retrieval-Augmented
-Language Models"), in the two files of its official release.
 `source_info.jsonl` holds the sources. `response.jsonl` holds six replies to each by different models, with
-the hallucinated character spans.
+the hallucinated character spans. The sources of Data2txt are records of local businesses (of Yelp). A record
+is flattened as EvidenceChain does ("Method"): profile, hours, attributes and review chunks. Field names and
+values become words that a text would use, because detectors compare words: `RestaurantsTakeOut: true` becomes
+`restaurants take out: yes`. (Niu et al., "RAGTruth: A Hallucination Corpus for Developing Trustworthy
+Retrieval-Augmented Language Models".)
 """
 
 from __future__ import annotations
@@ -42,7 +39,6 @@ class Review(Frozen):
     review_stars: float | None
     """Stars given, 1 to 5."""
     review_date: str | None
-    """The date as in the record."""
     review_text: str
 
 
@@ -121,10 +117,8 @@ def _format_twelve_hours(clock: re.Match[str]) -> str:
 
 
 RESPONSES = "response.jsonl"
-"""The replies and their labels."""
 
 SOURCES = "source_info.jsonl"
-"""The sources of the replies."""
 
 PARTS = ("qa", "summary", "data2txt", "train", "test")
 """Values of `--source`: a task, or a split of the official release."""
@@ -163,9 +157,7 @@ class _SharedFields(Frozen):
     """The shared fields of the three kinds of lines in `source_info.jsonl`."""
 
     source_id: _Identifier
-    """Identifier, unique in the file."""
     source: str
-    """The collection that it comes from."""
     prompt: str
     """The models' prompt, which repeats the evidence."""
 
@@ -198,7 +190,6 @@ class _Label(Frozen):
     """An annotated hallucination."""
 
     start: int
-    """First character."""
     end: int
     """One past the last character."""
     text: str
@@ -206,7 +197,6 @@ class _Label(Frozen):
     """Evident or subtle, conflict or baseless."""
     meta: str | None = None
     implicit_true: bool = False
-    """It is true but not in the source."""
     due_to_null: bool = False
     """Caused by a field that is null."""
 
@@ -215,7 +205,6 @@ class _ResponseLine(Frozen):
     """A line of `response.jsonl`."""
 
     id: _Identifier
-    """Identifier, unique in the file."""
     source_id: _Identifier
     model: str
     temperature: float | None
@@ -264,7 +253,10 @@ def load_ragtruth(request: LoadRequest) -> LabelledData:
     options = read_options("data set ragtruth", RagTruthOptions, request.options)
     path, part = request.file(RESPONSES), request.part(PARTS)
     sources = _read_sources(request.file(SOURCES))
-    passages = {name: tuple(_build_passages(source)) for name, source in sources.items()}
+    passages = {
+        id: tuple(Passage(id=f"{id}#{name}", document=id, text=text) for name, text in _build_chunks(source))
+        for id, source in sources.items()
+    }
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
     for number, response in read_records(path, _ResponseLine, SCHEMA):
@@ -297,11 +289,6 @@ def _read_sources(path: Path) -> dict[str, _AnySource]:
             )
         sources[source.source_id] = source
     return sources
-
-
-def _build_passages(source: _AnySource) -> Iterator[Passage]:
-    for name, text in _build_chunks(source):
-        yield Passage(id=f"{source.source_id}#{name}", document=source.source_id, text=text)
 
 
 def _build_chunks(source: _AnySource) -> Iterator[tuple[str, str]]:

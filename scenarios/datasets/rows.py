@@ -96,7 +96,9 @@ def load_rows(path: Path) -> LabelledData:
         if reply.id in replies:
             raise make_repeated_id_error(path, number, reply.id)
         replies[reply.id] = reply
-    return LabelledData(tuple(replies.values()), dict(left_out), _list_notes(reading))
+    ours = all(set(names) <= set(ReplyLine.model_fields) for names in reading.taken.values())
+    described = () if ours and not reading.unread else (f"Read as: {reading.describe()}.",)
+    return LabelledData(tuple(replies.values()), dict(left_out), (*described, *reading.notes))
 
 
 def _rename(value: Any, reading: Reading, place: str) -> dict[str, Any]:
@@ -109,13 +111,6 @@ def _rename(value: Any, reading: Reading, place: str) -> dict[str, Any]:
         raise UsageError(f"{place}: {told} Delete or rename one.") from error
     except FormatError as error:
         raise UsageError(f"{place}: {error}") from error
-
-
-def _list_notes(reading: Reading) -> tuple[str, ...]:
-    """Return what was read under other names than ours, and what was not read."""
-    ours = all(set(names) <= set(ReplyLine.model_fields) for names in reading.taken.values())
-    described = () if ours and not reading.unread else (f"Read as: {reading.describe()}.",)
-    return (*described, *reading.notes)
 
 
 def rename_row(row: Mapping[str, Any], reading: Reading) -> dict[str, Any]:

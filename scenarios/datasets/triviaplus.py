@@ -14,14 +14,19 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hallulab.scenarios.components import read_options
-from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, locate_quotations
+from hallulab.scenarios.datasets.loader import (
+    SCHEMA,
+    DatasetInfo,
+    LoadRequest,
+    cut_into_passages,
+    locate_quotations,
+)
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.tables import read_parquet_rows
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from hallulab.scenarios.text.chunking import split_into_chunks
-from hallulab.scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.transcript import Frozen
 
 SPLITS = ("train", "valid", "test")
 COLLECTIONS = ("drop", "msmarco", "nq", "trivia", "covid")
@@ -94,10 +99,7 @@ def load_triviaplus(request: LoadRequest) -> LabelledData:
                 dataset=request.dataset,
                 task="qa",
                 question=line.question,
-                passages=tuple(
-                    Passage(id=f"{group}#{position}", document=group, text=text)
-                    for position, text in enumerate(split_into_chunks(line.article))
-                ),
+                passages=cut_into_passages(line.article, group),
                 reply=line.answer,
                 label=bool(line.label),
                 spans=spans if bool(spans) == bool(line.label) else None,

@@ -12,12 +12,17 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import (
+    SCHEMA,
+    DatasetInfo,
+    LoadRequest,
+    cut_into_passages,
+    make_repeated_id_error,
+)
 from hallulab.scenarios.files.data_files import read_records
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledData, LabelledReply
-from hallulab.scenarios.text.chunking import split_into_chunks
-from hallulab.scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.transcript import Frozen
 
 
 def _list_official_paths(name: str) -> tuple[str, str]:
@@ -44,7 +49,6 @@ class _ClaimOrigin(Frozen):
     id: str = Field(min_length=1)
     claim_title: str
     claim_section: str
-    """The section."""
     claim_context: str
     """The text before the claim."""
 
@@ -53,21 +57,17 @@ class WiceClaim(Frozen):
     """A line of a file of claims."""
 
     label: Literal["supported", "partially_supported", "not_supported"]
-    """True if the page supports the claim."""
     supporting_sentences: tuple[tuple[int, ...], ...]
     """Alternative sets of supporting sentences of the page."""
     claim: str = Field(min_length=1)
     evidence: tuple[str, ...] = Field(min_length=1)
-    """The sentences of the page."""
     meta: _ClaimOrigin
-    """The claim's origin."""
 
 
 class _TokenClaim(WiceClaim):
     """A line of a file of tokens."""
 
     claim_tokens: tuple[str, ...]
-    """The tokens of the claim, in order."""
     non_supported_spans: tuple[bool, ...]
     """For each token, whether it lacks support."""
 
@@ -108,17 +108,13 @@ def load_wice(request: LoadRequest) -> LabelledData:
 
 def _label_claim(claim: WiceClaim, part: str) -> LabelledReply:
     group = digest(claim.evidence)[:16]
-    pieces = split_into_chunks("\n\n".join(claim.evidence))
     hallucinated = claim.label != "supported"
     spans = tuple(_find_spans(claim)) if isinstance(claim, _TokenClaim) else None
     return LabelledReply(
         id=claim.meta.id,
         dataset="wice",
         task="claim",
-        passages=tuple(
-            Passage(id=f"{group}#{position}", document=group, text=text)
-            for position, text in enumerate(pieces)
-        ),
+        passages=cut_into_passages("\n\n".join(claim.evidence), group),
         reply=claim.claim,
         label=hallucinated,
         spans=spans or (None if hallucinated else spans),

@@ -119,7 +119,12 @@ def write_together(texts: Mapping[Path, str]) -> None:
                 continue
             if path.is_file() or not path.exists():
                 target = Path(os.path.realpath(path))
-                beside[target] = _write_beside(target, data)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _remove_leftovers(target)
+                # Named before it is there, so that an unfinished one is removed, too.
+                beside[target] = _name_beside(target)
+                with beside[target].open("xb") as file:
+                    file.write(data)
             elif path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             else:
@@ -143,20 +148,6 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     """
     with write_whole_file(path) as beside, beside.open("wb") as file:
         file.writelines(f"{replace_surrogates(line)}\n".encode() for line in lines)
-
-
-def _write_beside(target: Path, data: bytes) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(target)
-    beside = _name_beside(target)
-    try:
-        with beside.open("xb") as file:
-            file.write(data)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    return beside
 
 
 _NAME_BESIDE = re.compile(r"\.(?P<of>.+)\.(?P<process>[0-9]{1,9})\.part", re.DOTALL)

@@ -74,10 +74,9 @@ def render_complaint(error: Any, schema: str) -> str:
     if kind == "extra_forbidden":
         return f"unknown key. Correct its spelling or remove it; see {schema}."
     if kind == "string_type":
-        found = error["input"]
-        if found is None:
+        if error["input"] is None:
             return "is empty. Give a text."
-        return f"must be text, not {_describe_kind(found)}. Put it in quotes."
+        return f"must be text, not {_describe_kind(error['input'])}. Put it in quotes."
     return f"{explain_error(error)}. Correct it; see {schema}."
 
 
@@ -187,13 +186,9 @@ def check_record(value: Any, model: type[Model], place: str, schema: str) -> Mod
     except ValidationError as error:
         first = choose_main_error(error)
         where = ".".join(map(str, _find_error_path(value, first)))
-        prefix = f"{where}: " if where else ""
-        sentence = (
-            _explain_no_text(first, model)
-            if first["type"] == "string_type"
-            else render_complaint(first, schema)
-        )
-        raise UsageError(f"{place}: {prefix}{sentence}") from error
+        is_no_text = first["type"] == "string_type"
+        sentence = _explain_no_text(first, model) if is_no_text else render_complaint(first, schema)
+        raise UsageError(f"{place}: {f'{where}: ' if where else ''}{sentence}") from error
 
 
 def _find_error_path(value: Any, error: Any) -> list[int | str]:
@@ -241,21 +236,13 @@ def is_there(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder.
-
-    Raises:
-        UsageError: the path is too long, or a folder in it cannot be read.
-    """
+    """Return whether a path is a folder; raises as `is_there`."""
     with _translate_errors(path):
         return path.is_dir()
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a path is a file.
-
-    Raises:
-        UsageError: the path is too long, or a folder in it cannot be read.
-    """
+    """Return whether a path is a file; raises as `is_there`."""
     with _translate_errors(path):
         return path.is_file()
 

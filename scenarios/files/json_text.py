@@ -28,7 +28,6 @@ MAX_DEPTH = 100
 """Nested lists and objects at most; ours have fewer than ten levels."""
 
 TOO_DEEP = f"more than {MAX_DEPTH} levels of brackets"
-"""The complaint about a text with more."""
 
 Place = tuple[str | int, ...]
 """The keys and positions that lead to a value."""
@@ -286,10 +285,7 @@ def _parse_value(line: bytes, number: int, path: Path) -> Any:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Return whether a last line without a newline is unfinished.
-
-    It may be whole: many editors leave the newline out.
-    """
+    """Return whether a last line without a newline is unfinished: many editors leave only that out."""
     return is_unfinished(line.decode("utf-8", "replace"))
 
 

@@ -104,7 +104,6 @@ class YamlText:
                 f"{path}, line {first_line}: a list of `key: value` lines is expected here; see {schema}."
             )
         self.data: dict[Any, Any] = data
-        """The mapping as it was read."""
 
     def check(self, model: type[Model]) -> Model:
         """Validate the mapping as an instance of `model`.

@@ -42,9 +42,8 @@ def main(memory: int) -> None:
     """Convert document after document until standard input ends."""
     asked, told = _take_over_streams()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(
-            number, signal.SIG_IGN
-        )  # they end our process, if a group gets them, and it ends this one
+        # They end our process, if a group gets them, and it ends this one.
+        signal.signal(number, signal.SIG_IGN)
     if sys.platform == "linux":
         import ctypes
 
@@ -73,15 +72,11 @@ def _convert(suffix: str, content: bytes) -> tuple[dict[str, object], bytes]:
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the packages raise nearly any exception for a damaged file
-        return {"error": _describe(error)}, b""
+        message = " ".join(str(error)[:LONGEST_REASON].split()).rstrip(".")
+        return {"error": f"{type(error).__name__}: {message}".removesuffix(": ")}, b""
     if len(text) > LARGEST_TEXT:
         return {"error": f"its text has more than {LARGEST_TEXT:,} bytes"}, b""
     return {"bytes": len(text)}, text
-
-
-def _describe(error: Exception) -> str:
-    message = " ".join(str(error)[:LONGEST_REASON].split()).rstrip(".")
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _take_over_streams() -> tuple[BinaryIO, BinaryIO]:

@@ -81,7 +81,6 @@ _WITHOUT_TITLE = (_PDF, ".txt", ".xlsx", ".xlsm")
 """Suffixes of files whose first heading, if they have one, is not the title of the whole."""
 
 SUFFIXES = (*_TEXTS, *(suffix for suffix in CONVERTED if suffix not in _TEXTS))
-"""Suffixes of the files that are read."""
 
 _NEWER = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".ods": ".xlsx", ".odp": ".pptx"}
 """Suffixes of files that office programs save in a kind that is read → its suffix."""
@@ -89,7 +88,6 @@ _NEWER = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".ods": ".xlsx", ".
 KINDS = ", ".join(SUFFIXES[:-1]) + f" and {SUFFIXES[-1]}"
 
 LARGEST = 50_000_000
-"""Bytes of a document at most."""
 
 _OF_SYSTEMS = re.compile(r"\.|~\$|__MACOSX$|(?:desktop\.ini|e?h?thumbs\.db|icon\r)$", re.IGNORECASE)
 """Names of hidden files, of locks of open documents, and of files that systems put into each folder."""

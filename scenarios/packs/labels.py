@@ -30,9 +30,7 @@ class DocumentDefaults(Frozen):
     source: str | None = Field(default=None, min_length=1)
     """Where the facts come from; None: the pack's default, else the file's name."""
     topic: str | None = Field(default=None, min_length=1)
-    """Topic label; None: the pack's default."""
     sector: str | None = Field(default=None, min_length=1)
-    """Sector; None: the pack's default."""
 
 
 class DocumentLabels(DocumentDefaults):
@@ -52,7 +50,6 @@ class LabelledText(NamedTuple):
     """A text file without its front matter."""
 
     labels: DocumentLabels
-    """Labels in the front matter."""
     body: str
     notes: tuple[str, ...] = ()
     """Keys that look like misspelt labels."""
@@ -75,18 +72,16 @@ def split_front_matter(path: Path, text: str) -> LabelledText:
     for number, line in enumerate(lines[1:], start=1):
         if line.rstrip() == fence:
             matter = "\n".join(lines[1:number])
-            labels, notes = _read_toml(path, matter) if fence == _TOML else _read_yaml(path, matter)
-            return LabelledText(labels, "\n".join(lines[number + 1 :]), notes)
+            body = "\n".join(lines[number + 1 :])
+            if fence == _TOML:
+                return LabelledText(_read_toml(path, matter), body)
+            read = YamlText(path, matter, first_line=2, schema=SCHEMA)
+            notes = _choose_labels(read)
+            return LabelledText(read.check(DocumentLabels), body, notes)
     raise UsageError(
         f"{path}, line 1: the front matter that begins here has no end. Close it with a line `{fence}`, "
         "or put an empty line before it."
     )
-
-
-def _read_yaml(path: Path, matter: str) -> tuple[DocumentLabels, tuple[str, ...]]:
-    read = YamlText(path, matter, first_line=2, schema=SCHEMA)
-    notes = _choose_labels(read)
-    return read.check(DocumentLabels), notes
 
 
 def _choose_labels(read: YamlText) -> tuple[str, ...]:
@@ -101,7 +96,7 @@ def _choose_labels(read: YamlText) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _read_toml(path: Path, matter: str) -> tuple[DocumentLabels, tuple[str, ...]]:
+def _read_toml(path: Path, matter: str) -> DocumentLabels:
     if len(matter) > LARGEST_MATTER:
         raise UsageError(f"{path}: the front matter has more than {LARGEST_MATTER:,} characters. Shorten it.")
     try:
@@ -112,4 +107,4 @@ def _read_toml(path: Path, matter: str) -> tuple[DocumentLabels, tuple[str, ...]
     for key, value in known.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise UsageError(f"{path}, front matter: {key}: must be text. Put it in quotes.")
-    return DocumentLabels(**{key: str(value) for key, value in known.items() if value != ""}), ()
+    return DocumentLabels(**{key: str(value) for key, value in known.items() if value != ""})

@@ -43,17 +43,11 @@ def find_heading(text: str) -> tuple[int, int, str] | None:
     begin = 0
     for line, code in _mark_code(text.split("\n")):
         if not code and (found := _HEADING.fullmatch(line)):
-            return begin, begin + len(line), _strip_closing(found["title"])
+            # Step by step: a pattern of the closing `#` takes time with the cube of the spaces in a line.
+            title = found["title"].rstrip(" \t").rstrip("#").rstrip(" \t")
+            return begin, begin + len(line), title or "#"
         begin += len(line) + 1
     return None
-
-
-def _strip_closing(title: str) -> str:
-    """Remove the `#` that may close a heading.
-
-    A pattern that matched them would take time with the cube of the spaces in a line.
-    """
-    return title.rstrip(" \t").rstrip("#").rstrip(" \t") or "#"
 
 
 def _drop_comments(text: str, closing: str) -> str:

@@ -129,13 +129,11 @@ class Persona(Frozen):
     """A simulated user: who they are and what they want; or a scripted one: what they say."""
 
     id: Identifier
-    """Identifier, unique in the pack."""
     name: str
     sector: str | None = None
     grievance: str
     """The case, in the third person."""
     goals: tuple[str, ...] = Field(min_length=1)
-    """Goals of the person in this conversation."""
     facts: tuple[str, ...] = ()
     """Facts that the person knows and gives if asked: names, dates, amounts."""
     manner: str

@@ -34,7 +34,6 @@ from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Frozen
 
 SCENARIO_FILE = "scenario.yaml"
-"""Name of a pack's main file."""
 
 _BUILT_IN = Path(__file__).parent
 
@@ -146,7 +145,6 @@ class _Pack(NamedTuple):
     yaml_text: YamlText
     file: ScenarioFile
     boundary: Boundary
-    """The folder that the pack is read from."""
 
 
 def _read_pack(name_or_path: str | Path) -> _Pack:
@@ -191,17 +189,10 @@ def _locate_scenario_file(name_or_path: str | Path) -> tuple[Path, Boundary]:
 
 def _build_scenario(pack: _Pack, documents: Sequence[Document]) -> Scenario:
     file = pack.file
-    personas = pack.path.parent / file.personas
-    if not is_there(personas):
-        raise pack.yaml_text.error(
-            ["personas"], f"there is no file {personas}. Create it or correct the path."
-        )
-    shared = file.model_dump(exclude={"schema_number", "documents", "document_defaults", "personas"})
-    return Scenario(**shared, documents=tuple(documents), personas=_load_personas(personas, pack.boundary))
-
-
-def _load_personas(path: Path, boundary: Boundary) -> tuple[Persona, ...]:
-    boundary.require_file(path)
+    path = pack.path.parent / file.personas
+    if not is_there(path):
+        raise pack.yaml_text.error(["personas"], f"there is no file {path}. Create it or correct the path.")
+    pack.boundary.require_file(path)
     yaml_text = read_yaml(path, SCHEMA)
     personas = yaml_text.check(PersonasFile).personas
     repeated = _find_repeated([persona.id for persona in personas])
@@ -210,7 +201,8 @@ def _load_personas(path: Path, boundary: Boundary) -> tuple[Persona, ...]:
             ["personas", repeated, "id"],
             f"another persona is called {personas[repeated].id} too. Rename one.",
         )
-    return personas
+    shared = file.model_dump(exclude={"schema_number", "documents", "document_defaults", "personas"})
+    return Scenario(**shared, documents=tuple(documents), personas=personas)
 
 
 def _find_repeated(names: Sequence[str]) -> int | None:

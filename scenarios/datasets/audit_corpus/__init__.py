@@ -13,11 +13,7 @@ import json
 import random
 from typing import NamedTuple, get_args
 
-from hallulab.scenarios.datasets.audit_corpus.responses import (
-    Response,
-    convert_sentences_to_json,
-    write_response,
-)
+from hallulab.scenarios.datasets.audit_corpus.responses import Response, write_response
 from hallulab.scenarios.datasets.audit_corpus.schedule import schedule_hallucinations
 from hallulab.scenarios.datasets.audit_corpus.sources import (
     CorpusPlan,
@@ -51,7 +47,11 @@ def generate(seed: int = 17) -> LabelledData:
     plan = read_plan()
     sources = make_sources(plan, rng)
     counts = schedule_hallucinations(plan, sources, rng)
-    temperatures = {generator: _draw_temperatures(plan, len(sources), rng) for generator in plan.hallucinated}
+    temperatures = {}
+    for generator in plan.hallucinated:
+        drawn = [plan.temperatures[place % len(plan.temperatures)] for place in range(len(sources))]
+        rng.shuffle(drawn)
+        temperatures[generator] = drawn
     replies = []
     for place, source in enumerate(sources):
         sentences = plan.collections[source.collection].sentences
@@ -66,12 +66,6 @@ def generate(seed: int = 17) -> LabelledData:
 def read_sentence_meta(reply: LabelledReply) -> tuple[SentenceMeta, ...]:
     """Return the sentences of a reply of this corpus, with their gold evidence."""
     return tuple(SentenceMeta(*sentence) for sentence in json.loads(str(reply.meta[SENTENCES])))
-
-
-def _draw_temperatures(plan: CorpusPlan, count: int, rng: random.Random) -> list[float]:
-    temperatures = [plan.temperatures[place % len(plan.temperatures)] for place in range(count)]
-    rng.shuffle(temperatures)
-    return temperatures
 
 
 def _label_response(
@@ -92,7 +86,7 @@ def _label_response(
             "temperature": temperature,
             "split": source.split,
             "source": source.collection,
-            SENTENCES: convert_sentences_to_json(response),
+            SENTENCES: json.dumps(response.sentences),
         },
     )
 

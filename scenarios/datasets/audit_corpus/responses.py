@@ -1,12 +1,7 @@
-"""The responses of the audit corpus: facts of a source, some with one value replaced by a false one.
-
-Choose the responses of the audit corpus that hallucinate, and their numbers of such sentences.
-The numbers of the plan hold exactly. They are spread evenly over the splits, and at random within them.
-"""
+"""The responses of the audit corpus: facts of a source, some with one value replaced by a false one."""
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Sequence
@@ -43,13 +38,9 @@ def write_response(
         sentence, replaced, kind = _render_sentence(source, fact, number in false, elsewhere, rng)
         spans += [GoldSpan(start=start + a, end=start + b, label=kind) for a, b in replaced]
         text += sentence
-        bounds.append((start, len(text), None if replaced else _find_position(source, fact)))
+        names = [passage.id.removeprefix(f"{source.id}#") for passage in source.passages]
+        bounds.append((start, len(text), None if replaced else names.index(fact.evidence)))
     return Response(text, tuple(spans), tuple(bounds))
-
-
-def convert_sentences_to_json(response: Response) -> str:
-    """Return the sentences as text, for the meta data of a labelled reply."""
-    return json.dumps(response.sentences)
 
 
 def _render_sentence(
@@ -78,13 +69,8 @@ def _choose_false_value(
             return source.values[other]
     pools = read_pools()
     forms = pools[pools[kind].instead or kind].all_forms()
-    return next(value for value in rng.sample(forms, len(forms)) if not _is_in_text(value, source.text))
-
-
-def _is_in_text(value: Forms, text: str) -> bool:
-    return any(re.search(rf"\b{re.escape(form)}\b", text, re.IGNORECASE) for form in value if form)
-
-
-def _find_position(source: Source, fact: Fact) -> int:
-    names = [passage.id.removeprefix(f"{source.id}#") for passage in source.passages]
-    return names.index(fact.evidence)
+    return next(
+        value
+        for value in rng.sample(forms, len(forms))
+        if not any(re.search(rf"\b{re.escape(form)}\b", source.text, re.IGNORECASE) for form in value if form)
+    )

@@ -31,7 +31,6 @@ class Collection(Frozen):
 
     task: Literal["data2txt", "qa", "summary"]
     file: str
-    """The file with the blueprints."""
     sentences: int
     """Sentences of each response."""
     sources: dict[Split, int]
@@ -45,7 +44,6 @@ class CorpusPlan(Frozen):
     hallucinated: dict[str, dict[str, int]]
     """Generator → collection → number of responses with a hallucination."""
     hallucinated_sentences: dict[Split, int]
-    """Number of sentences with a hallucination."""
     temperatures: tuple[float, ...]
     """Decoding temperatures, equally often for each generator."""
     elsewhere: float = Field(ge=0.0, le=1.0)
@@ -90,11 +88,9 @@ class Blueprint(Frozen):
     question: str
     """Template of the question, or empty."""
     passages: tuple[str, ...] = ()
-    """Templates of the passages."""
     record: dict[str, Any] | None = None
     """A business record instead of passages, with templates as keys and values."""
     facts: tuple[Fact, ...]
-    """The facts that responses can state."""
 
 
 class _Pools(RootModel[dict[str, Pool]]):
@@ -187,11 +183,8 @@ class Source:
     id: str
     """Identifier, such as `yelp-07`."""
     collection: str
-    """Name of its collection."""
     split: Split
-    """The split of all responses to it."""
     blueprint: Blueprint
-    """Its pattern."""
     values: dict[str, Forms]
     """Slot → the true value."""
     question: str
@@ -221,6 +214,11 @@ def _build_source(
     identifier: str, collection: str, split: Split, blueprint: Blueprint, rng: random.Random
 ) -> Source:
     values = _draw_values(blueprint, rng)
+    if blueprint.record is not None:
+        record = Business.model_validate(fill_tree(blueprint.record, values))
+        chunks = dict(render_business_chunks(record))
+    else:
+        chunks = {str(number): fill(text, values).text for number, text in enumerate(blueprint.passages)}
     return Source(
         id=identifier,
         collection=collection,
@@ -230,7 +228,7 @@ def _build_source(
         question=fill(blueprint.question, values).text,
         passages=tuple(
             Passage(id=f"{identifier}#{name}", document=identifier, text=text)
-            for name, text in _build_chunks(blueprint, values)
+            for name, text in chunks.items()
         ),
     )
 
@@ -243,9 +241,3 @@ def _draw_values(blueprint: Blueprint, rng: random.Random) -> dict[str, Forms]:
         slots = [slot for slot, its_kind in blueprint.slots.items() if its_kind == kind]
         values.update(zip(slots, rng.sample(pools[kind].all_forms(), len(slots)), strict=True))
     return values
-
-
-def _build_chunks(blueprint: Blueprint, values: dict[str, Forms]) -> list[tuple[str, str]]:
-    if blueprint.record is not None:
-        return list(render_business_chunks(Business.model_validate(fill_tree(blueprint.record, values))))
-    return [(str(number), fill(text, values).text) for number, text in enumerate(blueprint.passages)]

@@ -59,7 +59,9 @@ class _Converter(MarkdownConverter):
         written = [row + [""] * (width - len(row)) for row in written]
         count = len(heads) or 1
         head = [_join_heads(column) for column in zip(*written[:count], strict=True)]
-        lines = [head, ["---"] * width, *map(_say_once, written[count:])]
+        # A row that is a single merged cell, such as a heading within a table, says it once.
+        rest = [[row[0], *[""] * (width - 1)] if len(set(row)) == 1 else row for row in written[count:]]
+        lines = [head, ["---"] * width, *rest]
         caption = el.find("caption", recursive=False)
         above = f"{' '.join(caption.get_text().split())}\n\n" if caption else ""
         return f"\n\n{above}" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n\n"
@@ -142,8 +144,3 @@ def _join_heads(column: tuple[str, ...]) -> str:
     ('Price Day', 'Tool')
     """
     return " ".join(dict.fromkeys(head for head in column if head))
-
-
-def _say_once(row: list[str]) -> list[str]:
-    """Return a row; one that is a single merged cell, such as a heading within a table, says it once."""
-    return [row[0], *[""] * (len(row) - 1)] if len(set(row)) == 1 else row

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from bs4.element import NavigableString, Tag
 
+from hallulab.scenarios.packs.kinds.parts import write_roman
+
 MARK = "data-hallulab-mark"
 """Attribute of a list item with its number or letter."""
 
@@ -16,13 +18,6 @@ _POWER = re.compile(r"[-+−–]?[\w.,/+−-]*\d[\w.,/+−-]*|[-+−]?[nkmxyij]"
 _UNIT = re.compile(r"(?:^|[^^\W\d_]|[\d\s/·])(?:[a-zA-Zµ]{1,2}|10)$")
 """Base of a power: a unit or a variable of one or two letters, or 10."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_ROMAN = dict(
-    zip(
-        ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i"),
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        strict=True,
-    )
-)
 _STYLE = re.compile(r"list-style(?:-type)?\s*:\s*(lower|upper)-(alpha|latin|roman)", re.IGNORECASE)
 
 
@@ -113,13 +108,8 @@ def _write_number(number: int, kind: str) -> str:
     """
     if number < 1 or kind not in "aAiI" or number > 3999:
         return str(number)
-    written, rest = "", number
-    if kind in "aA":
-        while rest:
-            rest, letter = divmod(rest - 1, len(_LETTERS))
-            written = _LETTERS[letter] + written
-    else:
-        for sign, value in _ROMAN.items():
-            written += sign * (rest // value)
-            rest %= value
+    written = "" if kind in "aA" else write_roman(number)
+    while kind in "aA" and number:
+        number, letter = divmod(number - 1, len(_LETTERS))
+        written = _LETTERS[letter] + written
     return written if kind.islower() else written.upper()

@@ -25,8 +25,14 @@ def read(content: bytes) -> Extracted:
     body = message.get_body(("plain", "html"))
     if not isinstance(body, EmailMessage):
         raise ValueError("it has no text: it may be encrypted, or hold attachments only")
-    notes = [f"its attachment {_name(one)} was not read" for one in message.iter_attachments()]
-    text = _get_text(body)
+    attached = (
+        one.get_filename() or f"of the type {one.get_content_type()}" for one in message.iter_attachments()
+    )
+    notes = [f"its attachment {name} was not read" for name in attached]
+    said = body.get_payload(decode=True)
+    if not isinstance(said, bytes):
+        raise ValueError("a part of it is damaged")
+    text, _ = decode(said, body.get_content_charset())
     if body.get_content_type() == "text/html":
         page = html.read(text)
         text = page.text
@@ -41,14 +47,3 @@ def read(content: bytes) -> Extracted:
     head = [f"{name}: {message[name]}" for name in _LINES if message[name]]
     subject = message["Subject"]
     return Extracted("\n\n".join([*head, text.strip()]), str(subject) if subject else None, tuple(notes))
-
-
-def _get_text(body: EmailMessage) -> str:
-    content = body.get_payload(decode=True)
-    if not isinstance(content, bytes):
-        raise ValueError("a part of it is damaged")
-    return decode(content, body.get_content_charset())[0]
-
-
-def _name(attachment: EmailMessage) -> str:
-    return attachment.get_filename() or f"of the type {attachment.get_content_type()}"

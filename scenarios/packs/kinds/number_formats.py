@@ -67,11 +67,14 @@ def _show_number(value: Decimal, code: str) -> str:
             # `[$€-407]` is a currency and its country; others are colours and conditions.
             written.append(token["bracket"].partition("-")[0][1:] if token["bracket"].startswith("$") else "")
         else:
-            written.append(
-                token["quoted"] or token["escaped"] or token["sign"] or (" " if token["space"] else "")
-            )
+            written.append(_show_words(token))
     text = "".join(written).strip()
     return f"-{text}" if value < 0 and any(digit in text for digit in "123456789") else text
+
+
+def _show_words(token: re.Match[str]) -> str:
+    """Return what a token shows that is no number: quoted words, a sign, or a space."""
+    return token["quoted"] or token["escaped"] or token["sign"] or (" " if token["space"] else "")
 
 
 def _show_general(value: Decimal) -> str:
@@ -105,12 +108,8 @@ def _fill_digits(value: Decimal, pattern: str, exponent: str | None) -> str:
 
 def _show_time(value: datetime | date | time | timedelta, code: str) -> str:
     section = code.partition(";")[0]
-    if (
-        section.lower().startswith(_SHORT_DATE)
-        or "F800" in section
-        or "F400" in section
-        or section == "General"
-    ):
+    is_local = "F800" in section or "F400" in section or section == "General"
+    if is_local or section.lower().startswith(_SHORT_DATE):
         return str(value).removesuffix(" 00:00:00")
     seconds = value.total_seconds() if isinstance(value, timedelta) else 0.0
     moment = datetime(1900, 1, 1) + value if isinstance(value, timedelta) else value
@@ -134,32 +133,22 @@ def _show_time(value: datetime | date | time | timedelta, code: str) -> str:
             is_minute = parts[index] == "m" and (before == "h" or after == "s")
             written.append(_show_part(moment, token["part"].lower(), is_minute, has_half))
         else:
-            written.append(
-                token["quoted"] or token["escaped"] or token["sign"] or (" " if token["space"] else "")
-            )
+            written.append(_show_words(token))
     return "".join(written).strip()
 
 
 def _show_part(moment: datetime, part: str, is_minute: bool, has_half: bool) -> str:
-    width = min(len(part), 2)
-    match part[0], len(part):
-        case "y", length:
+    length, width = len(part), min(len(part), 2)
+    match part[0]:
+        case "y":
             return f"{moment.year:04}" if length > 2 else f"{moment.year % 100:02}"
-        case "m", length if is_minute:
+        case "m" if is_minute:
             return f"{moment.minute:0{width}}"
-        case "m", length:
-            return (
-                f"{moment.month:0{width}}"
-                if length < 3
-                else f"{moment:%b}"
-                if length == 3
-                else f"{moment:%B}"
-            )
-        case "d", length:
-            return (
-                f"{moment.day:0{width}}" if length < 3 else f"{moment:%a}" if length == 3 else f"{moment:%A}"
-            )
-        case "h", _:
+        case "m" | "d" if length > 2:
+            return moment.strftime({"m": ("%b", "%B"), "d": ("%a", "%A")}[part[0]][length > 3])
+        case "m" | "d":
+            return f"{moment.month if part[0] == 'm' else moment.day:0{width}}"
+        case "h":
             return f"{(moment.hour - 1) % 12 + 1 if has_half else moment.hour:0{width}}"
         case _:
             whole, _, fraction = part.partition(".")

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def open_archive(content: bytes) -> zipfile.ZipFile:
@@ -21,7 +21,7 @@ def open_archive(content: bytes) -> zipfile.ZipFile:
     Raises:
         ValueError: its parts are too large, or it is of the kind before archives.
     """
-    if content.startswith(_OLD_OFFICE):
+    if content.startswith(OLD_OFFICE):
         raise ValueError("it has a password, or is of an old format: save it again without, in the new one")
     check_unpacked_size(content)
     return zipfile.ZipFile(io.BytesIO(content))
@@ -58,6 +58,19 @@ def resolve(part: str, target: str) -> str:
     """Return the part that a part names by a target, which may be relative and quoted as in an address."""
     path = unquote(target.partition("#")[0])
     return posixpath.normpath(posixpath.join(posixpath.dirname(part), path)).lstrip("/")
+
+
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
+          (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+
+
+def write_roman(number: int) -> str:
+    """Return a number from 1 in small Roman letters."""
+    written = ""
+    for value, letters in _ROMAN:
+        written += letters * (number // value)
+        number %= value
+    return written
 
 
 LARGEST_UNPACKED = 200_000_000

@@ -26,14 +26,6 @@ _KEPT = {"well", "self", "non", "ex", "half", "all", "high", "low", "long", "sho
 _AND = ("and ", "or ", "to ", "und ", "oder ", "et ", "ou ", "y ", "o ", "e ")
 
 
-class _JoinedRow(NamedTuple):
-    text: str
-    left: float
-    right: float
-    y: float
-    size: float
-
-
 class _PdfBlock(NamedTuple):
     lines: tuple[str, ...]
     flows: bool
@@ -120,9 +112,9 @@ def _read_block(rows: Sequence[Row], depth: int = 0) -> list[_PdfBlock]:
             continue
         cells = [_sort_in(row, gutters) for row in band]
         if not gutters or sum(sum(map(bool, row)) > 1 for row in cells) < 2:
-            paragraphs += _read_prose([_make_line(row) for row in [*heads, *band]])
+            paragraphs += _read_prose([_join_pieces(row) for row in [*heads, *band]])
         elif depth < 3 and _is_prose(cells):
-            paragraphs += _read_prose([_make_line(row) for row in heads])
+            paragraphs += _read_prose([_join_pieces(row) for row in heads])
             columns = list(zip(*cells, strict=True))
             if is_right_to_left(" ".join(_say(row) for row in band)):
                 columns.reverse()
@@ -182,10 +174,6 @@ def _say(row: Sequence[Phrase]) -> str:
     return _join_pieces(row).text if row else ""
 
 
-def _make_line(row: Row) -> _JoinedRow:
-    return _JoinedRow(*_join_pieces(row))
-
-
 def _find_bands(rows: list[Row]) -> list[tuple[list[Row], list[float]]]:
     """Part rows where their gaps change: rows in one band have the same gaps from above to below.
 
@@ -235,7 +223,7 @@ def _sort_in(row: Row, gutters: Sequence[float]) -> list[Row]:
 def _is_prose(cells: list[list[Row]]) -> bool:
     """Return whether columns hold lines of prose, no cells of a table."""
     for column in zip(*cells, strict=True):
-        lines = [_make_line(cell) for cell in column if cell]
+        lines = [_join_pieces(cell) for cell in column if cell]
         if len(lines) < _PROSE_ROWS:
             return False
         width = max(line.right for line in lines) - min(line.left for line in lines)
@@ -266,7 +254,7 @@ def _read_table(cells: list[list[Row]]) -> list[_PdfBlock]:
             rows[-1] = [f"{one} {more}".strip() for one, more in zip(rows[-1], texts, strict=True)]
         else:
             rows.append(texts)
-    below = [_make_line([piece for cell in row for piece in cell]) for row in cells[end:]]
+    below = [_join_pieces([piece for cell in row for piece in cell]) for row in cells[end:]]
     if all(row[0].endswith(":") for row in rows if sum(map(bool, row)) > 1):
         lines = "\n".join(" ".join(filter(None, row)) for row in rows)
     else:
@@ -275,7 +263,7 @@ def _read_table(cells: list[list[Row]]) -> list[_PdfBlock]:
     return [_PdfBlock((lines,), False), *_read_prose(below)]
 
 
-def _read_prose(lines: Sequence[_JoinedRow]) -> list[_PdfBlock]:
+def _read_prose(lines: Sequence[Phrase]) -> list[_PdfBlock]:
     """Return the paragraphs of lines that stand one under the other; deliberate breaks of a line stay."""
     if not lines:
         return []
@@ -304,7 +292,7 @@ def _read_prose(lines: Sequence[_JoinedRow]) -> list[_PdfBlock]:
     return [_PdfBlock(tuple(paragraph), True) for paragraph in paragraphs]
 
 
-def _begins_item(line: _JoinedRow) -> bool:
+def _begins_item(line: Phrase) -> bool:
     return _ITEM.fullmatch(line.text.split(" ")[0]) is not None
 
 

@@ -20,6 +20,7 @@ _RAISED = re.compile(r"(?P<before>\S?\S?\S?)\s?\x0e(?P<raised>[^\x0f]*)\x0f(?P<s
 _NUMBERED = re.compile(r"(?P<mark>\d{1,3}|[*†‡])\s+\S")
 _POWER_OF = re.compile(r"\d|\W?(?:[mckd]?m|ft|s|x|y|z|n|r)")
 """How a word ends whose superscript is a power: with a number, or a unit."""
+_VOWELED = re.compile(r"([^\W\d_])([\u0591-\u05c7\u064b-\u0655]+)")
 _LEFT_TO_RIGHT = re.compile(r"[^\W_]+(?:[.,:/%+-]+[^\W_]+)*%?|.", re.DOTALL)
 _MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 
@@ -177,18 +178,14 @@ def _order(text: str) -> str:
     """Return a line in the order of reading; it is given in the order of its letters from left to right."""
     if not is_right_to_left(text):
         return text
-    words = _LEFT_TO_RIGHT.findall(_cluster(text))
+    # Vowel signs stand before their letters, so that they follow them when the line is turned.
+    words = _LEFT_TO_RIGHT.findall(_VOWELED.sub(r"\2\1", text))
     turned = "".join(
         word if unicodedata.bidirectional(word[0]) in ("L", "EN", "AN") else word[::-1]
         for word in words[::-1]
     )
     opened, closed = turned.find("("), turned.find(")")
     return turned.translate(_MIRRORED) if 0 <= closed < opened or closed >= 0 > opened else turned
-
-
-def _cluster(text: str) -> str:
-    """Put vowel signs before their letters, so that they follow them when the line is turned."""
-    return re.sub(r"([^\W\d_])([\u0591-\u05c7\u064b-\u0655]+)", r"\2\1", text)
 
 
 def _name_superscripts(pieces: list[Phrase]) -> list[Phrase]:

@@ -24,6 +24,8 @@ _SIGNS = {
     "tab": " ", "line": "\n", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
     "ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ", "softline": "\n",
 }  # fmt: skip
+_HEADING_STYLE = re.compile(r"\{\\s(\d{1,5})\b[^{};]{0,2000}?heading (\d)[^{};]{0,200};\}", re.IGNORECASE)
+_FONT = re.compile(r"\{\\f(\d{1,5})\b[^{};]{0,200}?\\fcharset(\d{1,3})")
 _BULLETS = re.compile(r"[\W_o]?")
 _CHARSETS = {
     77: "mac-roman", 128: "cp932", 129: "cp949", 134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254",
@@ -55,7 +57,6 @@ class _BegunParagraph:
 
     texts: list[str] = field(default_factory=list)
     mark: str = ""
-    """Mark before an item of a list."""
     level: int | None = None
     """Level of a heading, from 1."""
     in_table: bool = False
@@ -75,18 +76,6 @@ def read(content: bytes) -> Extracted:
     return Extracted(html.read(reader.write()).text, title, note_pictures(reader.pictures))
 
 
-def _find_heading_styles(source: str) -> dict[int, int]:
-    """Return number of style → level of the heading."""
-    named = re.finditer(r"\{\\s(\d{1,5})\b[^{};]{0,2000}?heading (\d)[^{};]{0,200};\}", source, re.IGNORECASE)
-    return {int(one[1]): int(one[2]) for one in named}
-
-
-def _find_fonts(source: str) -> dict[int, str]:
-    """Return number of font → codec, of those whose character set is not the document's."""
-    named = re.finditer(r"\{\\f(\d{1,5})\b[^{};]{0,200}?\\fcharset(\d{1,3})", source)
-    return {int(one[1]): _CHARSETS[int(one[2])] for one in named if int(one[2]) in _CHARSETS}
-
-
 class _RtfReader:
     """Goes through the tokens once, and collects the title, blocks of a page, and footnotes."""
 
@@ -94,8 +83,10 @@ class _RtfReader:
         self.title = ""
         self.pictures = 0
         self._source = source
-        self._headings = _find_heading_styles(source)
-        self._fonts = _find_fonts(source)
+        self._headings = {int(one[1]): int(one[2]) for one in _HEADING_STYLE.finditer(source)}
+        self._fonts = {
+            int(one[1]): _CHARSETS[int(one[2])] for one in _FONT.finditer(source) if int(one[2]) in _CHARSETS
+        }
         self._encoding = "cp1252"
         self._state = _GroupState()
         self._stack: list[_GroupState] = []
@@ -250,13 +241,12 @@ class _RtfReader:
             case "cellx":
                 self._merged.append(self._continues)
                 self._continues = ""
-            case "cell" | "nestcell":
-                if word == "nestcell":
-                    self._paragraph.texts.append(" ")
-                else:
-                    text = "".join(self._paragraph.texts)
-                    self._cells.append(f"{escape(self._paragraph.mark)} {text}".strip())
-                    self._paragraph = replace(self._paragraph, texts=[], mark="")
+            case "nestcell":
+                self._paragraph.texts.append(" ")
+            case "cell":
+                text = "".join(self._paragraph.texts)
+                self._cells.append(f"{escape(self._paragraph.mark)} {text}".strip())
+                self._paragraph = replace(self._paragraph, texts=[], mark="")
             case "row":
                 self._end_row()
 

@@ -52,7 +52,9 @@ def read(content: bytes) -> Extracted:
         pictures += sum(get_name(one) in ("blip", "chart", "oMath") for one in root.iter())
         for kind, spoken in _read_targets(archive, part).values():
             if kind == "notesSlide":
-                pages.append("".join(_write_spoken(parse_xml(archive.read(spoken)))))
+                for shape in _find_shapes(parse_xml(archive.read(spoken))):
+                    if _get_placeholder(shape) in _LISTS:
+                        pages += [f"<p>{text}</p>" for text in _write_texts(shape)]
     return Extracted(
         html.read(f"<body>{''.join(pages)}</body>").text, notes=(*notes, *note_pictures(pictures))
     )
@@ -82,12 +84,6 @@ def _write_slide(root: Element, is_first: bool) -> str:
         elif kind not in _ON_EVERY_SLIDE:
             rest.append(_write_paragraphs(shape, has_bullets=kind in _LISTS))
     return "".join([*titles, *rest])
-
-
-def _write_spoken(root: Element) -> Iterator[str]:
-    for shape in _find_shapes(root):
-        if _get_placeholder(shape) in _LISTS:
-            yield from (f"<p>{text}</p>" for text in _write_texts(shape))
 
 
 def _find_shapes(root: Element) -> Iterator[Element]:
@@ -158,10 +154,7 @@ def _write_table(table: Element) -> str:
     for row in find_all(table, "tr"):
         cells = []
         for cell in find_all(row, "tc"):
-            if get_attribute(cell, "hMerge") in ("1", "true") or get_attribute(cell, "vMerge") in (
-                "1",
-                "true",
-            ):
+            if {get_attribute(cell, "hMerge"), get_attribute(cell, "vMerge")} & {"1", "true"}:
                 continue
             wide, high = (int(cell.get(name, "1")) for name in ("gridSpan", "rowSpan"))
             name = "td" if rows else "th"

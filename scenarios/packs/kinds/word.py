@@ -17,7 +17,6 @@ from hallulab.scenarios.packs.kinds.word_styles import ParagraphNumbers, Styles
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-_OLD_WORD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _AROUND_BLOCKS = ("sdt", "sdtContent", "customXml", "ins", "moveTo", "AlternateContent", "Choice", "smartTag")
 _DROPPED = ("del", "moveFrom")
 _LEFT_OUT = {
@@ -42,7 +41,7 @@ def read(content: bytes) -> Extracted:
     Raises:
         ValueError: its parts are too large, it has a password, or it is of Word before 2007.
     """
-    if content.startswith(_OLD_WORD):
+    if content.startswith(parts.OLD_OFFICE):
         raise ValueError("it has a password, or is of Word before 2007: save it as .docx without a password")
     parts.check_unpacked_size(content)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -63,7 +62,7 @@ class _WordParts:
 
     def _find_targets(self, part: str, folder: str) -> dict[str, list[str]]:
         targets: dict[str, list[str]] = {}
-        for relation in self._parse(part) if part in self._names else ():
+        for relation in self.parse(part) if part in self._names else ():
             kind = relation.get("Type", "").rpartition("/")[2]
             target = posixpath.normpath(posixpath.join("/", folder, relation.get("Target", ""))).lstrip("/")
             targets.setdefault(kind, []).append(target)
@@ -72,13 +71,9 @@ class _WordParts:
     def read(self, kind: str) -> list[Element]:
         """Return the roots of the parts of a kind; a part without relation is found by its usual name."""
         names = self._targets.get(kind) or [f"{self._folder}/{kind}.xml"]
-        return [self._parse(name) for name in names if name in self._names]
+        return [self.parse(name) for name in names if name in self._names]
 
-    def read_main(self) -> Element:
-        """Return the root of the document itself."""
-        return self._parse(self.main)
-
-    def _parse(self, name: str) -> Element:
+    def parse(self, name: str) -> Element:
         """Return the root of a part; its names have lost their namespaces: strict documents have others."""
         from defusedxml.ElementTree import fromstring
 
@@ -104,7 +99,7 @@ class _WordDocument:
 
     def extract(self) -> Extracted:
         """Return what the document says."""
-        root = self._parts.read_main()
+        root = self._parts.parse(self._parts.main)
         body = root.find("body")
         if body is None:
             raise ValueError("it has no body: it is no Word document, or damaged")

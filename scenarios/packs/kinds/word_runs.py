@@ -56,9 +56,8 @@ class Runs:
         self._add(parent, parts)
         self._close_strike(parts)
         self._raised = False
-        self._fields = [
-            True for _ in self._fields
-        ]  # damaged ones, without a result, hide one paragraph at most
+        # Damaged fields, without a result, hide one paragraph at most.
+        self._fields = [True for _ in self._fields]
         return "".join(parts)
 
     def _add(self, parent: Element, parts: list[str]) -> None:

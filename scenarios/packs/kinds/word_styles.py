@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from hallulab.scenarios.packs.kinds.parts import write_roman
+
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
@@ -12,8 +14,6 @@ _HEADING = re.compile(r"heading ?(\d)", re.IGNORECASE)
 _LEVELS = 9
 _LONGEST_CHAIN = 20
 """Styles that are based on one another at most."""
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
-          (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 
 
 def is_on(element: Element | None) -> bool:
@@ -213,10 +213,7 @@ def write_number(number: int, kind: str) -> str:
             letters = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
             return letters if kind == "lowerLetter" else letters.upper()
         case "lowerRoman" | "upperRoman" if 0 < number < 10_000:
-            written = ""
-            for value, letters in _ROMAN:
-                written += letters * (number // value)
-                number %= value
+            written = write_roman(number)
             return written if kind == "lowerRoman" else written.upper()
         case "ordinal":
             teen = number % 100 in (11, 12, 13)
