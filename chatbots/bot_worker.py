@@ -20,6 +20,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, SupportsFloat
 
 from __main__ import reason_of  # the main loop
@@ -39,8 +40,21 @@ class NoBot(Exception):
         self.sentence = sentence
 
 
-def prepare(configuration: dict[str, Any]) -> Any:
-    """Import the bot and return what the target names. Forks have it then (`agents/machine/fork_loop.py`).
+def prepare(configuration: dict[str, Any]) -> None:
+    """Import the bot, and warm its client, for all forks at once (`agents/machine/fork_loop.py`).
+
+    Raises:
+        NoBot: see `import_bot`.
+    """
+    import_bot(configuration)
+    openai = sys.modules.get("openai")
+    if openai is not None:
+        with suppress(Exception):  # another version: each fork does by itself what it needs
+            asyncio.run(warm_client(openai))
+
+
+def import_bot(configuration: dict[str, Any]) -> Any:
+    """Return what the target names.
 
     Raises:
         NoBot: there is nothing, or it cannot be called.
@@ -50,6 +64,20 @@ def prepare(configuration: dict[str, Any]) -> Any:
     if configuration["kind"] == "callable" and not callable(found):
         raise NoBot(f"{target}: is a {type(found).__name__}, which cannot be called.")
     return found
+
+
+async def warm_client(openai: Any) -> None:
+    """Read one answer with the openai client, which builds its types at the first: 12 ms of a processor."""
+    httpx = sys.modules.get("httpx2") or sys.modules["httpx"]  # openai moved from this to that
+    message = {"role": "assistant", "content": ""}
+    choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+    answer = {"id": "", "object": "chat.completion", "created": 0, "model": "", "choices": choices}
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))
+    async with httpx.AsyncClient(transport=transport, trust_env=False) as http:
+        client = openai.AsyncOpenAI(base_url="http://localhost/v1", api_key="none", http_client=http)
+        # Named, it is imported; not called, since a tracer of the user's may have wrapped its `create`.
+        _ = client.chat.completions
+        await client.post("/chat/completions", cast_to=openai.types.chat.ChatCompletion, body={})
 
 
 class Worker:
@@ -63,7 +91,7 @@ class Worker:
         # One loop for all replies, so that objects bound to it stay usable.
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
-        found = prepare(configuration)
+        found = import_bot(configuration)
         if configuration["kind"] == "callable":
             self._bot: Callable[[Any], Any] = found
         else:

@@ -23,18 +23,14 @@ SEARCHED = "The bot names no passages; these were retrieved from the scenario's 
 Made = TypeVar("Made", Reply, Turn)
 
 
-def make_query(history: Sequence[Message]) -> str:
-    """Return the query for what a bot may have read.
-
-    It is the user's last two messages, because a follow-up alone often lacks its subject. A model call to
-    reformulate it would count as the bot's, which made none.
-    """
-    return "\n".join([message.text for message in history if message.role == "user"][-2:])
-
-
 def leave_evidence(history: Sequence[Message]) -> tuple[str, tuple[Step, ...]]:
-    """Return the query and the step of a reply whose passages are still to be searched."""
-    return make_query(history), (Step(name=STEP, text=LATER),)
+    """Return the query and the step of a reply whose passages are still to be searched.
+
+    The query is the user's last two messages, because a follow-up alone often lacks its subject. A model call
+    to reformulate it would count as the bot's, which made none.
+    """
+    query = "\n".join([message.text for message in history if message.role == "user"][-2:])
+    return query, (Step(name=STEP, text=LATER),)
 
 
 def lacks_evidence(made: Reply | Turn) -> bool:

@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.complaints import describe_redirect, find_unread_packing, read_pause
-from hallulab.agents.models.receiving import LARGEST
+from hallulab.agents.models.complaints import read_pause
+from hallulab.agents.models.receiving import read_body
 from hallulab.agents.models.redaction import Redaction, make_redaction
 from hallulab.scenarios.files.json_text import read_json
 
@@ -30,7 +30,6 @@ class HttpAnswer:
     """An answer."""
 
     status: int
-    """The HTTP status."""
     text: str
     redaction: Redaction
     """Removes what was sent in headers: also from texts that are made of its pieces."""
@@ -60,26 +59,10 @@ async def receive_answer(
         ModelError: it is too long, redirects, or is packed in a way that nobody asked for.
     """
     redaction = make_redaction(*secrets)
-    try:
-        location, status = response.headers.get("Location"), response.status_code
-        pause = read_pause(response.headers)
-        if 300 <= status < 400:
-            raise ModelError(
-                f"{url} {redaction.text(describe_redirect(status, redaction.text(location or ''), url))}"
-            )
-        if (packing := find_unread_packing(response.headers)) is not None:
-            told = redaction.text(packing)[:20]
-            raise ModelError(f"{url} gave an answer packed with {told!r}, which was not asked for.")
-        streams = response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
-        read = bytearray()
-        async for chunk in response.aiter_bytes():
-            read += chunk
-            if len(read) > LARGEST:
-                raise ModelError(f"{url} gave an answer of more than {LARGEST >> 20} MiB.")
-    except httpx2.DecodingError as error:
-        raise ModelError(f"{url} gave an answer that cannot be unpacked.") from error
-    finally:
-        await response.aclose()
+    location, status = response.headers.get("Location"), response.status_code
+    pause = read_pause(response.headers)
+    streams = response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
+    read = await read_body(response, url, redaction)
     if streams:
         events = tuple(_iterate_events(read.decode("utf-8", "replace"), url, redaction, json_events))
         return HttpAnswer(status, "", redaction, events=events, location=location, pause=pause)

@@ -132,7 +132,8 @@ class HttpBot:
         self._context = context
         self._options = read_options(f"chatbot {KIND}", HttpOptions, context.options)
         self._session = uuid.uuid4().hex
-        self._try_out()
+        sample = [Message(role="user", text=SAMPLE)]  # so that a wrong template is told before the run
+        self._build_request(TemplateValues.make(sample, self._session, last_only=True))
 
     @property
     def remembers(self) -> bool:
@@ -199,11 +200,6 @@ class HttpBot:
             ),
             secrets,
         )
-
-    def _try_out(self) -> None:
-        """Check the templates before anything is sent."""
-        said = TemplateValues.make([Message(role="user", text=SAMPLE)], self._session, last_only=True)
-        self._build_request(said)
 
     async def _send_until_answered(self, request: httpx2.Request, secrets: Sequence[str]) -> HttpAnswer:
         """Send a request, again as long as the bot is too busy to take it."""

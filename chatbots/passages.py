@@ -22,8 +22,6 @@ _DOCUMENTS = ("document", "source", "title", "file_name", "file_path", "filepath
 
 _OTHERS = ("id", "score", "topic", "metadata", "type")
 
-PASSAGES = "passages"
-
 NOT_PASSAGES = frozenset(
     [
         "chunks",

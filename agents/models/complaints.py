@@ -12,6 +12,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -229,13 +230,14 @@ def describe_no_completion(status: int, body: Any, text: str) -> str:
         return f"gave a web page{f' ({title[:80]!r})' if title else ''} and no chat completion. {WHERE}"
     if text.lstrip().startswith(("data:", "event:")):
         return "gave a stream of events that it does not call one (its content type is no text/event-stream)."
-    first = _first_choice(body)
-    if first is not None and isinstance(first.get("text"), str) and "message" not in first:
+    choices = body.get("choices") if isinstance(body, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(first, dict) and isinstance(first.get("text"), str) and "message" not in first:
         return (
             "gave a completion of a text, and no chat completion. Give the base URL of an API that answers "
             "chats at /chat/completions."
         )
-    if isinstance(body, dict) and body.get("choices") == []:
+    if choices == []:
         return "gave a chat completion without choices."
     return f"gave an answer that is no chat completion: {text[:120]!r}. {WHERE}"
 
@@ -288,7 +290,11 @@ def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
 def _find_words(body: Any, depth: int) -> str:
     """Return the words of a complaint in any of the forms."""
     if isinstance(body, str):
-        return _find_words_within(body.strip(), depth)
+        text = body.strip()
+        if depth and text.startswith(("{", "[")) and len(text) <= _LONGEST_QUOTED:
+            with suppress(ValueError):  # routers quote what their upstream said
+                return _find_words(parse_json(text), depth - 1) or text
+        return text
     if depth == 0 or not body:
         return ""
     if isinstance(body, list):
@@ -317,16 +323,6 @@ def _find_words(body: Any, depth: int) -> str:
     return words
 
 
-def _find_words_within(text: str, depth: int) -> str:
-    """Return the words of a text that may be JSON: routers quote what their upstream said."""
-    if depth and text.startswith(("{", "[")) and len(text) <= _LONGEST_QUOTED:
-        try:
-            return _find_words(parse_json(text), depth - 1) or text
-        except ValueError:
-            return text
-    return text
-
-
 def _append(words: str, further: str) -> str:
     return f"{words}: {further}" if further and further not in words else words
 
@@ -336,11 +332,6 @@ def _join_named(body: Mapping[str, Any]) -> str:
     lists = [(name, texts[0]) for name, texts in body.items() if isinstance(texts, list) and texts]
     told = [f"{name}: {text.strip()}" for name, text in lists if isinstance(text, str)]
     return "; ".join(told[:_MOST_PARTS])
-
-
-def _first_choice(body: Any) -> Mapping[str, Any] | None:
-    choices = body.get("choices") if isinstance(body, dict) else None
-    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
 
 
 def _is_an_error(holder: Any) -> bool:

@@ -106,17 +106,13 @@ def normalize_url(url: str) -> str:
     return str(httpx2.URL(url)).rstrip("/")
 
 
-def _without_secrets(url: str) -> str:
-    # The URL is not parsed: a password with a slash would look like part of the path.
+def _check_url(url: str) -> str:
+    # Before the URL is parsed: a password with a slash would look like part of the path.
     if "@" in url or "?" in url:
         raise ValueError(
             "a URL with `@` or `?` may hold a password, and it stands in the report; put the key into an "
             "environment variable and name that in `api_key_env`, and what is no secret into `query`"
         )
-    return url
-
-
-def _with_scheme_and_host(url: str) -> str:
     try:
         parts = urlsplit(url)
         httpx2.URL(url)  # whoever sends has to read it, too
@@ -131,5 +127,5 @@ def _with_scheme_and_host(url: str) -> str:
     return url
 
 
-BaseUrl = Annotated[str, AfterValidator(_without_secrets), AfterValidator(_with_scheme_and_host)]
+BaseUrl = Annotated[str, AfterValidator(_check_url)]
 """A base URL with scheme and host, ending in `/v1`, without user name, password and query."""

@@ -48,7 +48,14 @@ class Fitting:
         self._diagnosis = Diagnosis(thorough)
         self._lost: list[Ability] = []
         """Abilities that a replayed endpoint lacked from some time on."""
-        self._recall()
+        for name, need in ALL_NEEDS.items():
+            if recording.get(FOUND, f"{identity} {name}") is None:
+                continue
+            if need.ability is not None and recording.replaying:
+                # When it was lost is not known; requests that lack an answer show it.
+                self._lost.append(need.ability)
+            else:
+                self._take(need)
 
     @property
     def state(self) -> object:
@@ -147,16 +154,6 @@ class Fitting:
             self._needs = (*self._needs, need)
         if need.name == "no_seed":
             self.abilities = self.abilities.model_copy(update={"seed": "refused"})
-
-    def _recall(self) -> None:
-        """Take what the recording says. When a replayed ability was lost is not known; requests show it."""
-        for name, need in ALL_NEEDS.items():
-            if self._recording.get(FOUND, f"{self._identity} {name}") is None:
-                continue
-            if need.ability is not None and self._recording.replaying:
-                self._lost.append(need.ability)
-            else:
-                self._take(need)
 
 
 def identify_asked(endpoint: Endpoint, scope: Sequence[str]) -> str:

@@ -13,9 +13,7 @@ from tenacity.wait import wait_base
 
 from hallulab.agents.concurrency import gather_results
 from hallulab.agents.models.abilities import Capabilities, ReadHow
-from hallulab.agents.models.answers import (
-    ModelError,
-)
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint, normalize_url
 from hallulab.agents.models.probe import abilities_of
 from hallulab.agents.models.recording import Recording
@@ -85,9 +83,8 @@ class ModelPool:
         """The endpoints of the default model and what they did, if there are several."""
         gate = asyncio.Semaphore(concurrency)
         self._transport = ModelTransport(self.recording, gate, timeout_s, transport, replicas, timed)
-        from hallulab.agents.models.client import (
-            ModelClient,  # openai comes with it, which takes half a second
-        )
+        # openai comes with it, which takes half a second.
+        from hallulab.agents.models.client import ModelClient
 
         self._connect = partial(ModelClient, transport=self._transport, attempts=attempts, backoff=backoff)
         self._clients = {name: self._connect(endpoint) for name, endpoint in endpoints.items()}
@@ -128,9 +125,11 @@ class ModelPool:
         have the same name.
         """
         if endpoint not in self._others:
-            self._others[endpoint] = self._connect(
-                endpoint, scope=(endpoint.base_url, *_tell_apart(endpoint)), routes=True
-            )
+            # Headers, as they are written, and a query may tell bots at one address apart.
+            query = {f"?{name}": value for name, value in endpoint.settings.query.items()}
+            parts = sorted({**endpoint.settings.headers, **query}.items())
+            scope = (endpoint.base_url, *(f"{name}: {value}" for name, value in parts))
+            self._others[endpoint] = self._connect(endpoint, scope=scope, routes=True)
         return self._others[endpoint]
 
     def session(self, role: str, seed: int = 0, model: str | None = None) -> Session:
@@ -216,12 +215,3 @@ class ModelPool:
     async def close(self) -> None:
         """Close the connections."""
         await self._transport.aclose()
-
-
-def _tell_apart(endpoint: Endpoint) -> list[str]:
-    """Return what tells bots at one address apart: headers, as they are written, and a query may do so."""
-    parts = {
-        **endpoint.settings.headers,
-        **{f"?{name}": value for name, value in endpoint.settings.query.items()},
-    }
-    return [f"{name}: {value}" for name, value in sorted(parts.items())]

@@ -78,20 +78,8 @@ def _has(*names: str) -> Callable[[Body], bool]:
     return lambda body: any(name in body for name in names)
 
 
-def _rename_limit(body: Body) -> dict[str, Any]:
-    return {LIMITS[1] if name == LIMITS[0] else name: value for name, value in body.items()}
-
-
 def _change_messages(body: Body, change: Callable[[Body], dict[str, Any]]) -> dict[str, Any]:
     return {**body, "messages": [change(message) for message in body["messages"]]}
-
-
-def _has_names(body: Body) -> bool:
-    return any("name" in message for message in body["messages"])
-
-
-def _has_system(body: Body) -> bool:
-    return any(message["role"] == "system" for message in body["messages"])
 
 
 def _fold_system(body: Body) -> dict[str, Any]:
@@ -103,10 +91,6 @@ def _fold_system(body: Body) -> dict[str, Any]:
         return {**body, "messages": [{"role": "user", "content": "\n\n".join(texts)}, *others]}
     first["content"] = "\n\n".join([*texts, first["content"]])
     return {**body, "messages": others}
-
-
-def _has_plain_content(body: Body) -> bool:
-    return any(isinstance(message.get("content"), str) for message in body["messages"])
 
 
 def _put_into_parts(message: Body) -> dict[str, Any]:
@@ -146,7 +130,7 @@ NEEDS: tuple[Need, ...] = (
         "no_names",
         "no names of messages",
         _find(r"\bname\b"),
-        _has_names,
+        lambda body: any("name" in message for message in body["messages"]),
         lambda body: _change_messages(body, _leave_out("name")),
     ),
     Need(
@@ -168,13 +152,13 @@ NEEDS: tuple[Need, ...] = (
         "max_completion_tokens in place of max_tokens",
         _find(r"max_tokens|max_completion_tokens"),
         _has("max_tokens"),
-        _rename_limit,
+        lambda body: {LIMITS[1] if name == LIMITS[0] else name: value for name, value in body.items()},
     ),
     Need(
         "no_system",
         "the system's text in the user's message",
         _find(r"system|roles? must alternate"),
-        _has_system,
+        lambda body: any(message["role"] == "system" for message in body["messages"]),
         _fold_system,
     ),
     Need("no_stop", "no stop", _find(r"\bstop\b"), _has("stop"), _leave_out("stop")),
@@ -182,7 +166,7 @@ NEEDS: tuple[Need, ...] = (
         "parts",
         "content as parts",
         _find(r"content.*(?:list|array|parts?\b)|(?:list|array|parts?) .*content"),
-        _has_plain_content,
+        lambda body: any(isinstance(message.get("content"), str) for message in body["messages"]),
         lambda body: _change_messages(body, _put_into_parts),
         is_guessed=False,
     ),

@@ -54,6 +54,46 @@ def read_value(response: httpx2.Response) -> Any:
     return response.json() if response.headers["Content-Type"] == JSON else None
 
 
+async def read_body(response: httpx2.Response, asked: str, redaction: Redaction) -> bytes:
+    """Read the body of an answer to its end, unpacked, and close it.
+
+    Args:
+        response: its body is not read yet.
+        asked: its address, for errors.
+        redaction: removes the keys from errors.
+
+    Raises:
+        ModelError: it has more than `LARGEST` bytes, cannot be unpacked, or redirects.
+        httpx2.RequestError: the connection broke off.
+    """
+    read = bytearray()
+    try:
+        if 300 <= response.status_code < 400:
+            # Redacted first, too: an address is put into its usual form, and then a key is not found.
+            to = redaction.text(response.headers.get("Location", ""))
+            told = describe_redirect(response.status_code, to, asked)
+            raise ModelError(f"{asked} {redaction.text(told)}")
+        if (packing := find_unread_packing(response.headers)) is not None:
+            raise ModelError(
+                f"{asked} gave an answer packed with {redaction.text(packing)[:20]!r}, which was not asked "
+                "for. Switch that off at the endpoint, or at a proxy before it."
+            )
+        async for chunk in response.aiter_bytes():
+            read += chunk
+            if len(read) > LARGEST:
+                raise ModelError(
+                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, which no model gives. "
+                    "Correct its address."
+                )
+    except httpx2.DecodingError as error:
+        raise ModelError(
+            f"{asked} gave an answer that cannot be unpacked. Look at the endpoint, or at a proxy before it."
+        ) from error
+    finally:
+        await response.aclose()
+    return bytes(read)
+
+
 async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redaction) -> httpx2.Response:
     """Read an answer to its end; return what other code may see of it.
 
@@ -70,33 +110,11 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
         ModelError: it has more than `LARGEST` bytes, cannot be unpacked, or redirects.
         BrokenAnswer: it breaks off, or tells an error without saying which, with a status of success.
     """
-    read, status = bytearray(), response.status_code
+    status = response.status_code
     try:
-        if 300 <= status < 400:
-            # Redacted first, too: an address is put into its usual form, and then a key is not found.
-            to = redaction.text(response.headers.get("Location", ""))
-            raise ModelError(f"{asked} {redaction.text(describe_redirect(status, to, str(asked)))}")
-        if (packing := find_unread_packing(response.headers)) is not None:
-            named = redaction.text(packing)[:20]
-            raise ModelError(
-                f"{asked} gave an answer packed with {named!r}, which was not asked for. "
-                "Switch that off at the endpoint, or at a proxy before it."
-            )
-        async for chunk in response.aiter_bytes():
-            read += chunk
-            if len(read) > LARGEST:
-                raise ModelError(
-                    f"{asked} gave an answer of more than {LARGEST >> 20} MiB, which no model gives. "
-                    "Correct --base-url."
-                )
-    except httpx2.DecodingError as error:
-        raise ModelError(
-            f"{asked} gave an answer that cannot be unpacked. Look at the endpoint, or at a proxy before it."
-        ) from error
+        read = await read_body(response, str(asked), redaction)
     except (httpx2.ReadError, httpx2.RemoteProtocolError) as error:
         raise BrokenAnswer(f"{asked}: the connection broke off before the answer was whole.") from error
-    finally:
-        await response.aclose()
     text = read.decode(json.detect_encoding(read), "replace")
     try:
         value = order_choices(redaction.value(read_json(text, redaction.text)))

@@ -169,15 +169,9 @@ class Recording:
             yield
         finally:
             del self._under_way[own]
-            self._forget()
-
-    def _forget(self) -> None:
-        oldest = next(iter(self._under_way), self._begun + 1)
-        while self._used:
-            answer = next(iter(self._used))
-            if self._used[answer] >= oldest:
-                return
-            del self._used[answer], self._answers[answer]
+            oldest = next(iter(self._under_way), self._begun + 1)
+            while self._used and self._used[answer := next(iter(self._used))] < oldest:
+                del self._used[answer], self._answers[answer]
 
     def _note_use(self, answer: tuple[str, str]) -> None:
         if self._under_way and self.source is None:

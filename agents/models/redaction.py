@@ -19,7 +19,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -67,6 +67,7 @@ _KINDS = {
 _ESCAPES = re.compile("|".join(_KINDS.values()), re.DOTALL)
 _OF_ONE_KIND = [re.compile(pattern, re.DOTALL) for pattern in _KINDS.values()]
 _GAPS = re.compile(r"[\s:]+")
+_SMALL_DIGITS = str.maketrans("ABCDEF", "abcdef")
 _OF_PYTHON = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -138,6 +139,8 @@ class Redaction:
         self._short = [key for key in keys if len(key) < SHORTEST]
         self._base64 = [form for key in self._keys for form in _in_base64(key)]
         self._hex = [key.encode("utf-8", "replace").hex() for key in self._keys]
+        short = "|".join(map(re.escape, self._short))
+        self._bearer = re.compile(rf"(?i:bearer)[\s+]{{1,9}}(?P<key>{short})(?![\w.-])")
         self.reach = _LONGEST_ESCAPE * max(map(len, self._keys), default=0)
         """Characters at the end of a cut text that may be part of a key."""
 
@@ -189,14 +192,10 @@ class Redaction:
             return _joined(found)
         dense = _GAPS.sub("", text)
         places = [place for form in self._base64 for place in _occurrences(form, dense)]
-        places += [place for form in self._hex for place in _occurrences(form, _small_digits(dense))]
-        return _joined(found + _before(text, _GAPS, _nothing, _joined(places)))
-
-    @cached_property
-    def _bearer(self) -> re.Pattern[str]:
-        return re.compile(
-            rf"(?i:bearer)[\s+]{{1,9}}(?P<key>{'|'.join(map(re.escape, self._short))})(?![\w.-])"
-        )
+        # Not `lower`: it makes two letters of some, and places would shift.
+        small = dense.translate(_SMALL_DIGITS)
+        places += [place for form in self._hex for place in _occurrences(form, small)]
+        return _joined(found + _before(text, _GAPS, lambda gap: "", _joined(places)))
 
 
 def _in_base64(key: str) -> Iterator[str]:
@@ -208,12 +207,6 @@ def _in_base64(key: str) -> Iterator[str]:
         standard = base64.b64encode(b"\0" * before + read)[first:last].decode()
         yield standard
         yield standard.translate(str.maketrans("+/", "-_"))
-
-
-def _small_digits(text: str) -> str:
-    for digit in "ABCDEF":
-        text = text.replace(digit, digit.lower())
-    return text
 
 
 def _occurrences(part: str, text: str) -> Iterator[Place]:
@@ -248,10 +241,6 @@ def _unescaped(escape: re.Match[str]) -> str:
     if len(said) == 4:
         return chr(int(digits, 8))
     return _OF_PYTHON.get(said[1], said[1])
-
-
-def _nothing(gap: re.Match[str]) -> str:
-    return ""
 
 
 def _before(

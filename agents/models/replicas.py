@@ -222,7 +222,10 @@ class Replicas:
             raise
         finally:
             replica.under_way -= 1
-        if asking.status is not None and _cannot_answer(asking.status):
+        # These statuses are about the endpoint (busy, broken, another model), not the request.
+        if asking.status is not None and (
+            asking.status >= 500 or asking.status in (401, 403, 404, 408, 409, 425, 429)
+        ):
             self._fails(replica, began, asking.retry_after)
         elif asking.status is not None:
             replica.answered += 1
@@ -259,8 +262,3 @@ class Replicas:
             replica.cooldown_from, replica.cooldown_until = now, now + rest
         wished = now + min(retry_after or 0.0, LONGEST_COOLDOWN_S)
         replica.cooldown_until = max(replica.cooldown_until, wished)
-
-
-def _cannot_answer(status: int) -> bool:
-    """Return whether a status is about the endpoint (busy, broken, another model), not the request."""
-    return status >= 500 or status in (401, 403, 404, 408, 409, 425, 429)

@@ -30,6 +30,7 @@ from hallulab.agents.models.answers import (
 )
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.transport import CallRecord, WireMessage
+from hallulab.agents.models.watching import calling_for
 from hallulab.agents.models.wire_settings import ConversationMark
 from hallulab.scenarios.errors import ReplayMiss
 from hallulab.scenarios.transcript import Call
@@ -214,7 +215,8 @@ class Session:
         """
         record = CallRecord()
         try:
-            completion = await self.client.create(messages, extra, record, self.mark)
+            with calling_for(f"{self.role}.{step}"):
+                completion = await self.client.create(messages, extra, record, self.mark)
         except ModelError as error:
             self.calls.append(self._call(step, record, None, str(error)))
             raise

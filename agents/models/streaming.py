@@ -209,7 +209,9 @@ class JoinedCompletion:
         if not isinstance(choice, dict) or not isinstance(delta := self._read_delta(choice), dict):
             raise ValueError("a choice without pieces")
         self._begun = True
-        text = _read_content(delta.get("content"))
+        text = delta.get("content")
+        if isinstance(text, list) and all(isinstance(part, dict | str) for part in text):
+            text = join_parts(text)
         self._choice |= {
             key: value
             for key, value in choice.items()
@@ -217,7 +219,12 @@ class JoinedCompletion:
             and key not in ("delta", "logprobs")
             and (key != "finish_reason" or says_why(value) or not self.is_finished)
         }
-        self._add_logprobs(choice.get("logprobs"))
+        if (logprobs := choice.get("logprobs")) is not None:
+            tokens = (logprobs.get("content") or []) if isinstance(logprobs, dict) else None
+            if not isinstance(tokens, list):
+                raise ValueError("log-probabilities in another form")
+            self._logprobs = self._logprobs or []
+            self._logprobs += tokens
         for key, value in {**delta, "content": text}.items():
             if key in _TEXTS and value is not None:
                 if not isinstance(value, str):
@@ -245,14 +252,6 @@ class JoinedCompletion:
             self._index = index
         return index is None or index == self._index
 
-    def _add_logprobs(self, found: Any) -> None:
-        if found is None:
-            return
-        if not isinstance(found, dict) or not isinstance(tokens := found.get("content") or [], list):
-            raise ValueError("log-probabilities in another form")
-        self._logprobs = self._logprobs or []
-        self._logprobs += tokens
-
     def build(self) -> dict[str, Any]:
         """Return the completion, or an error in place of it, in the form in which it comes as a whole.
 
@@ -271,19 +270,6 @@ class JoinedCompletion:
         logprobs = {} if self._logprobs is None else {"logprobs": {"content": self._logprobs}}
         choice = {**self._choice, "message": {**self._message, **texts}, **logprobs}
         return {**self._answer, "object": "chat.completion", "choices": [choice]}
-
-
-def _read_content(content: Any) -> str | None:
-    """Return the text of a piece; None: it has none.
-
-    Raises:
-        ValueError: it is no text.
-    """
-    if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
-        return join_parts(content)
-    if content is not None and not isinstance(content, str):
-        raise ValueError("a piece that is no text")
-    return content
 
 
 class _GrowingText:

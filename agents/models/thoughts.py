@@ -212,7 +212,8 @@ def _list_tags(text: str) -> Iterator[_Tag]:
                 # Without an end, only what follows without a thought is code.
                 skip = one.end()
             continue
-        if _is_quoted(text, one.start(), one.end()):
+        before, behind = text[max(0, one.start() - 1) : one.start()], text[one.end() : one.end() + 1]
+        if before in _QUOTES and behind in _QUOTES:
             continue
         name = one["xml"] or one["bracket"]
         if name:
@@ -294,8 +295,3 @@ def _find_last_end_alone(
         if begins_in_thought or tag.family == "marked" or not (before.strip() or after.strip()):
             return tag.end
     return None
-
-
-def _is_quoted(text: str, start: int, end: int) -> bool:
-    """Return whether quotation marks stand on both sides of a place."""
-    return start > 0 and text[start - 1] in _QUOTES and text[end : end + 1] in _QUOTES

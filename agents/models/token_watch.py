@@ -101,10 +101,6 @@ class TokenWatch:
             raise StalledServer(f"no token for {self._choose_patience(usual_s):g} seconds") from error
 
     async def _end_when_stalled(self, usual_s: float, limit: asyncio.Timeout) -> None:
-        await self._wait_for_stall(usual_s)
-        limit.reschedule(asyncio.get_running_loop().time())
-
-    async def _wait_for_stall(self, usual_s: float) -> None:
         waited = 0
         while True:
             seen = self._looks
@@ -114,6 +110,7 @@ class TokenWatch:
                 if self._looks == seen:  # else another request has looked
                     await self._look()
             if min(waited, self._idle) * LOOK_EVERY_S >= self._choose_patience(usual_s):
+                limit.reschedule(asyncio.get_running_loop().time())
                 return
 
     def _choose_patience(self, usual_s: float) -> float:

@@ -313,8 +313,10 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         if self._adaptive is None:
             async with allowance:
                 return await self._timed(request, call)
-        limit = self._adaptive.get(str(request.url.copy_with(query=None)))
-        answer, crowded = await limit.ask(_kind(call.body), allowance, partial(self._timed, request, call))
+        limit, body = self._adaptive.get(str(request.url.copy_with(query=None))), call.body
+        # Equal for requests whose answers take about as long.
+        kind = (body.get("model"), read_limit(body), "logprobs" in body, "response_format" in body)
+        answer, crowded = await limit.ask(kind, allowance, partial(self._timed, request, call))
         call.record.crowded += crowded
         return answer
 
@@ -386,11 +388,6 @@ def _rebuild_request(request: httpx2.Request, call: ModelCall) -> httpx2.Request
     if call.mark is not None:
         headers.update(call.mark.headers)
     return httpx2.Request(request.method, request.url, content=content or None, headers=headers)
-
-
-def _kind(body: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what is equal for requests whose answers take about as long."""
-    return body.get("model"), read_limit(body), "logprobs" in body, "response_format" in body
 
 
 def _without_nulls(value: Any) -> Any:

@@ -38,8 +38,7 @@ def watching(watcher: Watcher) -> Iterator[None]:
 @contextmanager
 def calling_for(purpose: str) -> Iterator[None]:
     """Say what the calls of the block are for, and tell whoever watches that one begins."""
-    watcher = _watcher.get()
-    if watcher is not None:
+    if (watcher := _watcher.get()) is not None:
         watcher(CallProgress(purpose))
     token = _purpose.set(purpose)
     try:

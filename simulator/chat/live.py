@@ -52,7 +52,7 @@ def open_live_models(
         UsageError, OperationalError: see `open_models`.
     """
     asked = ensure_model(experiment.model_copy(update={"until_decided": None}))
-    return open_models(asked, settings, watched=True)
+    return open_models(asked, settings)
 
 
 @asynccontextmanager

@@ -20,7 +20,6 @@ from hallulab.agents.models.batch import MOST_WAVES, BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import PatientTransport, make_network
-from hallulab.agents.models.watched_pool import WatchedPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import list_model_warnings
 from hallulab.detectors.base.protocol import Detector
@@ -124,7 +123,6 @@ async def open_pool(
     recording: Recording,
     transport: httpx2.AsyncBaseTransport | None = None,
     limits: AdaptiveLimits | None = None,
-    watched: bool = False,
 ) -> AsyncIterator[ModelPool]:
     """Open the experiment's models, to make components with.
 
@@ -134,7 +132,6 @@ async def open_pool(
         recording: keeps the answers or provides them; it is closed at the end.
         transport: see `RunSettings`.
         limits: of its endpoints; None: those of `make_limits`.
-        watched: whether calls can be watched while they are under way.
 
     Raises:
         UsageError: like `ensure_model`.
@@ -143,8 +140,7 @@ async def open_pool(
     if limits is not None:
         transport = AdaptiveTransport(limits, transport or make_network())
     try:
-        made = WatchedPool if watched else ModelPool
-        pool = _build_pool(made, ensure_model(experiment), recording, transport)
+        pool = _build_pool(ensure_model(experiment), recording, transport)
         try:
             yield pool
         finally:
@@ -199,13 +195,8 @@ class OpenModels:
 
 
 @asynccontextmanager
-async def open_models(
-    experiment: Experiment, settings: RunSettings, watched: bool = False
-) -> AsyncIterator[OpenModels]:
+async def open_models(experiment: Experiment, settings: RunSettings) -> AsyncIterator[OpenModels]:
     """Open the models of an experiment, for a run or for live conversations. Nothing is served yet.
-
-    Args:
-        watched: see `open_pool`.
 
     Raises:
         UsageError: no model is named, or the recording or the settings are at fault.
@@ -215,7 +206,7 @@ async def open_models(
     recording = open_recording(settings)
     limits = None if waves else make_limits(experiment, recording)
     async with (
-        open_pool(experiment, recording, waves or settings.transport, limits, watched) as pool,
+        open_pool(experiment, recording, waves or settings.transport, limits) as pool,
         AsyncExitStack() as until_the_end,
     ):
         yield OpenModels(experiment, settings, pool, waves, limits, until_the_end)
@@ -299,14 +290,13 @@ def warn_of(detectors: Iterable[Detector]) -> None:
 
 
 def _build_pool(
-    made: type[ModelPool],
     experiment: Experiment,
     recording: Recording,
     transport: httpx2.AsyncBaseTransport | None,
 ) -> ModelPool:
     patient = isinstance(transport, PatientTransport)
     in_waves: dict[str, Any] = {"attempts": MOST_WAVES, "backoff": wait_none()} if patient else {}
-    return made(
+    return ModelPool(
         collect_endpoints(experiment),
         recording=recording,
         concurrency=EVERYTHING if patient else experiment.at_once,

@@ -88,6 +88,32 @@ async def test_what_libraries_do_for_themselves_does_not_count() -> None:
     assert noted("imports") == "x"
 
 
+@pytest.mark.parametrize("imports", ["from openai import AsyncOpenAI", ""])
+async def test_forks_find_the_types_of_the_openai_client_built(imports: str) -> None:
+    late = "from openai.types.chat import ChatCompletion"
+    reply = f"def reply(history):\n    {late}\n    return str(ChatCompletion.__pydantic_complete__)"
+    write("my_bot.py", f"{imports}\nopen('imports', 'a').write('x')\n{reply}")
+    run = run_of()
+    assert await said(made(run)) == str(bool(imports))
+    assert noted("imports") == "x"
+
+
+TRACED = """
+    from openai import AsyncOpenAI
+    from openai.resources.chat.completions import AsyncCompletions
+    async def create(self, **given):
+        open("traced", "a").write("x")
+    AsyncCompletions.create = create
+    def reply(history): return "x"
+"""
+
+
+async def test_warming_the_client_calls_nothing_that_a_tracer_replaces() -> None:
+    write("my_bot.py", TRACED)
+    assert await said(made(run_of())) == "x"
+    assert "traced" not in os.listdir()
+
+
 TELLS = "\nopen('imports', 'a').write('x')\ndef reply(history): return 'x'"
 
 

@@ -20,7 +20,6 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.watched_pool import WatchedPool
 from hallulab.agents.models.watching import CallProgress, watching
 from hallulab.testing.endpoint import StubProtocol, completion, format_events, serve_protocol, serve_stub
 from hallulab.testing.scripted import Script, ScriptedTransport, scripted_pool
@@ -37,8 +36,8 @@ class SlowModel(ScriptedTransport):
         await asyncio.sleep(PAUSE)
 
 
-def watched(transport: httpx2.AsyncBaseTransport, url: str = LOCAL, **options: Any) -> WatchedPool:
-    return WatchedPool({"default": Endpoint("m", url)}, transport=transport, backoff=wait_none(), **options)
+def watched(transport: httpx2.AsyncBaseTransport, url: str = LOCAL, **options: Any) -> ModelPool:
+    return ModelPool({"default": Endpoint("m", url)}, transport=transport, backoff=wait_none(), **options)
 
 
 class Streams(httpx2.AsyncBaseTransport):
@@ -121,7 +120,7 @@ async def test_log_probabilities_and_usage_of_a_real_connection_are_joined() -> 
     with serve_stub() as url:
         found = []
         for streams in (True, False):
-            pool = WatchedPool({"default": Endpoint("stub", url)})
+            pool = ModelPool({"default": Endpoint("stub", url)})
             with watching(lambda _: None) if streams else nullcontext():
                 session = pool.session("detector")
                 wanted = {"logprobs": True, "top_logprobs": 5, "max_tokens": 8}
@@ -429,7 +428,7 @@ async def test_stopping_in_mid_stream_closes_the_connection() -> None:
             closed.set()
 
     with serve_protocol(Slow) as url:
-        pool = WatchedPool({"default": Endpoint("stub", url)})
+        pool = ModelPool({"default": Endpoint("stub", url)})
         begun = asyncio.Event()
         with watching(lambda progress: begun.set() if progress.text else None):
             task = asyncio.create_task(pool.session("chatbot").text("generate", QUESTION))

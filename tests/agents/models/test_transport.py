@@ -326,7 +326,7 @@ async def test_an_endless_answer_is_read_to_the_limit_and_no_further() -> None:
     with pytest.raises(ModelError) as caught:
         await _post(wire, {"n": 1})
     assert str(caught.value) == (
-        f"{URL} gave an answer of more than 16 MiB, which no model gives. Correct --base-url."
+        f"{URL} gave an answer of more than 16 MiB, which no model gives. Correct its address."
     )
     assert (body.given, body.closed) == (LARGEST + (1 << 20), True)
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.agents.serving.flags import GIB, build_command, choose_cpu_variables, choose_server_variables
+from hallulab.agents.serving.flags import GIB, choose_cpu_variables, choose_server_variables
+from hallulab.agents.serving.prepare import PreparedModel
 from hallulab.scenarios.errors import UsageError
 
 START = [
@@ -25,7 +26,21 @@ def line(
     cpu: bool = False,
     dtype: str | None = None,
 ) -> list[str]:
-    return build_command(Path("py"), "m", ["toy"], 8000, context, eager, cpu, dtype, extra)
+    model = PreparedModel(
+        name="toy",
+        names=("toy",),
+        source="m",
+        revision=None,
+        context=context,
+        eager=eager,
+        cpu=cpu,
+        dtype=dtype,
+        python=Path("py"),
+        variables={},
+        offline=True,
+        cache=Path("cache"),
+    )
+    return model.command(8000, extra)
 
 
 def test_without_flags_of_the_user_ours_stand() -> None:

@@ -95,7 +95,7 @@ SEARCHES = ("Searching the documents", "", False)
                 ("Correcting the draft", BETTER, True),
             ],
         ),
-        ("endpoint", SAID, [("Writing", "", True), ("Writing", SAID, True)]),
+        ("endpoint", SAID, [("Writing", "", False), ("Writing", "", True), ("Writing", SAID, True)]),
     ],
 )
 async def test_each_chatbot_is_followed_to_its_reply(
