@@ -15,6 +15,8 @@ from typing import Any
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.engine import command
+from hallulab.simulator.engine.execution import execute
+from hallulab.simulator.engine.executors import Executor
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.plan import plan
 from hallulab.simulator.engine.run import Run
@@ -28,17 +30,20 @@ from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
 
 
-async def run_until_decided(run: Run, made_by: ComponentVersions, journals: Journals) -> None:
+async def run_until_decided(
+    run: Run, executor: Executor, made_by: ComponentVersions, journals: Journals
+) -> None:
     """Have conversations held and judged, batch by batch, until the chatbots are told apart.
 
     Args:
         run: what is asked for, and who takes part.
+        executor: holds and judges.
         made_by: who makes the conversations.
         journals: what the folder has that counts.
 
     Raises:
         UsageError: the budget is one of tokens, and no server reports any.
-        OperationalError, ReplayMiss: see `Run.hold`.
+        OperationalError, ReplayMiss: see `execute`.
     """
     experiment, folder = run.experiment, run.folder
     until = experiment.until_decided
@@ -53,7 +58,8 @@ async def run_until_decided(run: Run, made_by: ComponentVersions, journals: Jour
         drawn = _note(folder, drawn, personas=tuple(personas), of=len(order))
         began = monotonic()
         wanted = plan(_select(experiment, batch, test.chatbots), run.scenario, made_by)
-        await run.hold(wanted, _pick(journals, batch))
+        own = _pick(journals, batch)
+        await execute(run.participants.detectors, wanted, folder, run.progress, own, executor)
         if until.most("minutes") is not None and len(drawn.seconds) == number:
             drawn = _note(folder, drawn, seconds=(*drawn.seconds, monotonic() - began))
         journals = folder.read_journals()

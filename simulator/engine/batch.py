@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -103,25 +103,3 @@ async def serve_waves(
     prepared = prepare(model, on_progress=on_progress)
     async with waves.runner.serving(prepared, extra_flags, on_progress) as served:
         yield served
-
-
-@asynccontextmanager
-async def sending_waves(
-    waves: BatchTransport | None, pool: ModelPool, show: Callable[[str], None]
-) -> AsyncIterator[None]:
-    """Ask the named models of a pool in waves while the block runs, if there are waves.
-
-    Args:
-        waves: what asks in waves, if anything does.
-        pool: the models.
-        show: gets lines about waves for whoever looks on.
-
-    Raises:
-        OperationalError: see `BatchTransport.sending_waves`.
-    """
-    if waves is None:
-        yield
-        return
-    addresses = [pool.get(name).endpoint.base_url for name in pool.names]
-    async with waves.sending_waves(addresses, show):
-        yield

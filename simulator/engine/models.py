@@ -17,7 +17,7 @@ from tenacity import wait_none
 from hallulab.agents.machine.cache import Listener
 from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, AdaptiveTransport
 from hallulab.agents.models.batch import MOST_WAVES, BatchTransport
-from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import PatientTransport, make_network
 from hallulab.agents.models.watched_pool import WatchedPool
@@ -28,8 +28,8 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.batch import EVERYTHING, check_batch_apis, make_waves, serve_waves
 from hallulab.simulator.options.groups import BatchService, RecordingOptions, WorkerOptions, to_path
 from hallulab.simulator.records.choices import ensure_model
-from hallulab.simulator.records.experiment import Experiment
-from hallulab.simulator.records.recipients import collect_endpoints
+from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.recipients import collect_endpoints, iterate_inner
 
 if TYPE_CHECKING:
     from hallulab.agents.serving.server import ServedModel
@@ -276,6 +276,26 @@ def _serve_here(
     from hallulab.agents.serving.server import serve
 
     return serve(model, extra_flags=extra_flags, on_progress=on_progress)
+
+
+def list_asked_models(experiment: Experiment, simulates: bool, judges: bool) -> frozenset[str]:
+    """Return the names of the models that users, chatbots and detectors may ask; the default one always is.
+
+    Args:
+        simulates: whether users and chatbots take part.
+        judges: whether detectors do.
+    """
+    found = {DEFAULT_MODEL}
+    components: list[Component] = []
+    if simulates:
+        found |= {*experiment.user_models, experiment.roles.get("chatbot", DEFAULT_MODEL)}
+        components += experiment.chatbots
+    if judges:
+        found.add(experiment.roles.get("detector", DEFAULT_MODEL))
+        components += experiment.detectors
+    for component in components:
+        found |= experiment.models.keys() & iterate_inner(component.options, str)
+    return frozenset(found)
 
 
 def open_recording(settings: RunSettings) -> Recording:

@@ -105,10 +105,10 @@ def plan(
         UsageError: like `check_plan` and `identify_makers`.
     """
     made_by = made_by or identify_makers(experiment)
-    if branching is not None:
-        return branch_jobs(branching.prefixes, experiment, scenario, made_by)
-    check_plan(experiment, scenario)
-    return _ExperimentPlan(experiment, scenario, made_by)
+    if branching is None:
+        check_plan(experiment, scenario)
+        return _ExperimentPlan(experiment, scenario, made_by)
+    return branch_jobs(branching.prefixes, experiment, scenario, made_by)
 
 
 def load_attacked(experiment: Experiment) -> tuple[Scenario, AttackRecord | None]:
