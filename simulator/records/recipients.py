@@ -65,11 +65,6 @@ class Recipient:
         """True if it would get a key."""
         return self.variable is not None and bool(os.environ.get(self.variable, "").strip())
 
-    @property
-    def mark(self) -> str:
-        """Return what a confirmation sends back: it stands for exactly this address, variable and request."""
-        return digest([self.address, self.variable, *filter(None, [self.request])])[:32]
-
     def describe(self) -> str:
         """Say who gets what, in a line."""
         key = "" if self.variable is None else f" and the key in {self.variable}"

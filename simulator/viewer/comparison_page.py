@@ -21,7 +21,7 @@ from hallulab.simulator.viewer.conversation_page import (
     name_state,
     show_passages,
 )
-from hallulab.simulator.viewer.responses import missing_page, render_page
+from hallulab.simulator.viewer.responses import answer_page, missing_page
 from hallulab.simulator.viewer.results import RunComparisons
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 
@@ -93,10 +93,10 @@ class ComparisonPages:
         runs = [self._find(id) for id in [reference, *ids] if id]
         if not reference or not ids:
             reason = "Choose a reference and at least one other run on the page of the runs."
-            return render_page("comparison.html", document=None, reason=reason)
+            return answer_page("comparison.html", document=None, reason=reason)
         found = self._comparisons.compare(runs)
         if found.compared is None:
-            return render_page("comparison.html", document=None, reason=found.reason)
+            return answer_page("comparison.html", document=None, reason=found.reason)
         letters = {one.run.letter: run for one, run in zip(found.compared.runs, runs[1:], strict=True)}
 
         def lead_to_both(run: RunCompared, turn: ChangedTurn) -> str:
@@ -105,11 +105,11 @@ class ComparisonPages:
             return f"/beside?{urlencode([*before, *after])}#turn-{turn.turn}"
 
         document = build_document(found.compared, lead_to_both).of("page")
-        return render_page("comparison.html", document=document)
+        return answer_page("comparison.html", document=document)
 
     def _show(self, columns: Sequence[BesideColumn], **values: Any) -> Response:
         detectors = _name_detectors(columns)
-        return render_page(
+        return answer_page(
             "beside.html",
             columns=columns,
             detectors=detectors,

@@ -16,7 +16,7 @@ from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Tur
 from hallulab.simulator.annotate.marks import identify_flag
 from hallulab.simulator.report.reader import cut_scored_words, cut_segments
 from hallulab.simulator.viewer.labels import Labelling
-from hallulab.simulator.viewer.responses import find_run, missing_page, render_page
+from hallulab.simulator.viewer.responses import answer_page, find_run, missing_page
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, read_with_evidence
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ConversationPages:
         chatbot, persona, flagged = asked.get("chatbot", ""), asked.get("persona", ""), "flagged" in asked
         page = max(1, int(asked["page"])) if re.fullmatch("[0-9]{1,8}", asked.get("page", "")) else 1
         number, chats = run.index.list_chats(chatbot, persona, flagged, (page - 1) * A_PAGE, A_PAGE)
-        return render_page(
+        return answer_page(
             "list.html",
             run=run,
             chats=chats,
@@ -83,7 +83,7 @@ class ConversationPages:
         if found is None:
             raise missing_page()
         chat, verdicts = found
-        return render_page(
+        return answer_page(
             "conversation.html",
             run=run,
             chat=chat,

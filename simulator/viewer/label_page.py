@@ -32,7 +32,7 @@ from hallulab.simulator.viewer.labels import (
     read_key,
     show_lanes,
 )
-from hallulab.simulator.viewer.responses import answer_json, find_run, missing_page, render_page
+from hallulab.simulator.viewer.responses import answer_json, answer_page, find_run, missing_page
 from hallulab.simulator.viewer.results import CorrectedNumbers, read_labels
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, read_with_evidence
 
@@ -84,7 +84,7 @@ class LabelPages:
             who = turn.line.annotator, turn.line.guideline
             by[who] = by.get(who, 0) + 1
         conflicts = list_conflicts(turns)
-        return render_page(
+        return answer_page(
             "labels.html",
             run=run,
             annotators=by,
@@ -108,7 +108,7 @@ class LabelPages:
         if chat is None or turn is None:
             raise missing_page()
         labels = self._open_desk(run, self._labelling.annotator).read_labels(place)
-        return render_page(
+        return answer_page(
             "settle.html",
             run=run,
             chat=chat,

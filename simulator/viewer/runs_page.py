@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.simulator.viewer.index import Rate
-from hallulab.simulator.viewer.responses import find_run, render_page
+from hallulab.simulator.viewer.responses import answer_page, find_run
 from hallulab.simulator.viewer.results import RunReports
 from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
@@ -65,17 +65,17 @@ class RunPages:
             except (UsageError, OperationalError) as error:  # the others can be shown
                 shown.append({"run": run, "problem": str(error)})
         reading = sum(one["run"].updater.is_working for one in shown)
-        return render_page("runs.html", shown=shown, reading=reading)
+        return answer_page("runs.html", shown=shown, reading=reading)
 
     def show_run(self, request: Request) -> Response:
         """Show a run."""
         run = find_run(self._runs, request, update=False)
         seen = describe_state(run, self._reports, self._launcher)  # first: the page may then know more
-        return render_page("run.html", seen=seen, **self._describe(run))
+        return answer_page("run.html", seen=seen, **self._describe(run))
 
     def show_live(self, request: Request) -> Response:
         """Show the part of a run's page that changes while it grows."""
-        return render_page("live.html", **self._describe(find_run(self._runs, request)))
+        return answer_page("live.html", **self._describe(find_run(self._runs, request)))
 
     async def stream_events(self, request: Request) -> Response:
         """Say when a run has grown, until the browser leaves."""
