@@ -47,9 +47,7 @@ class ReplyDraft:
     """A reply in the making."""
 
     doing: str
-    """The present activity of the chatbot, in a few words."""
     text: str = ""
-    """The text for the user so far."""
     is_reply: bool = False
     """True if this text becomes the reply. Else it may still be changed, or replaced."""
 

@@ -35,12 +35,6 @@ async def run_until_decided(
 ) -> None:
     """Have conversations held and judged, batch by batch, until the chatbots are told apart.
 
-    Args:
-        run: what is asked for, and who takes part.
-        executor: holds and judges.
-        made_by: who makes the conversations.
-        journals: what the folder has that counts.
-
     Raises:
         UsageError: the budget is one of tokens, and no server reports any.
         OperationalError, ReplayMiss: see `execute`.

@@ -26,10 +26,6 @@ EVERYTHING = 1 << 40
 def make_waves(experiment: Experiment, service: BatchService | None) -> BatchTransport | None:
     """Make what asks the models in waves; None: they are asked one by one.
 
-    Args:
-        experiment: the experiment.
-        service: who answers waves.
-
     Raises:
         UsageError: the experiment asks for something that waves cannot give.
     """

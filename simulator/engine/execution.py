@@ -72,14 +72,6 @@ async def execute(
     Failed conversations and failed verdicts count as lacking: they are tried again. Only conversations under
     way are in memory, at most `ROOM` times as many as are held at once.
 
-    Args:
-        detectors: the judges.
-        jobs: the conversations wanted.
-        folder: where the journals are.
-        observer: follows the run.
-        journals: their content that counts.
-        executor: holds and judges.
-
     Raises:
         OperationalError: a journal cannot be written. Written lines are intact.
         ReplayMiss: the recording that is replayed does not hold an answer.
@@ -144,13 +136,7 @@ class JournalIndex:
 
 
 class Backlog:
-    """Work that a run folder lacks: conversations to hold, and turns to judge.
-
-    Args:
-        jobs: the conversations wanted.
-        index: what is there.
-        detectors: the judges.
-    """
+    """Work that a run folder lacks: conversations to hold, and turns to judge."""
 
     def __init__(
         self, jobs: Sequence[Job] | Plan, index: JournalIndex, detectors: Sequence[Detector]

@@ -51,7 +51,6 @@ class RunSettings:
     replay: Path | None = None
     quiet: bool = False
     server_flags: tuple[str, ...] = ()
-    """Passed on to the model server."""
     transport: httpx2.AsyncBaseTransport | None = None
     """Sends the requests and may watch them; None: the network."""
     workers: int = 1

@@ -207,7 +207,6 @@ class PrefixSource:
     """Where conversations branch off."""
 
     chatbot: str
-    """Name of the chatbot with whom they were held."""
     conversations: Sequence[Conversation]
     """These conversations; no two have the same persona and seed."""
     turns: frozenset[int] | None
@@ -284,7 +283,6 @@ class Branching:
 
     run: Path
     prefixes: PrefixSource
-    """The turns that are repeated."""
     free: Journals
     """Conversations of all its chatbots with the same personas and seeds, and the verdicts on them."""
 

@@ -33,7 +33,6 @@ class RepliesJudged:
     """The replies of a task were judged."""
 
     judgements: tuple[Judgement, ...]
-    """One a reply, in their order."""
     seconds: float | None
     """Time of judging them where it was done, without the way there; None: no worker could."""
 
@@ -53,11 +52,7 @@ class ReplyTask(SingleEventTask):
 
 
 class ReplyExecutor:
-    """Judges replies in this process, as many at once as it is given.
-
-    Args:
-        detectors: the judges.
-    """
+    """Judges replies in this process, as many at once as it is given."""
 
     def __init__(self, detectors: Sequence[Detector]) -> None:
         self._detectors = detectors
@@ -89,7 +84,6 @@ class ReplyJudge:
 
     executor: TaskExecutor
     detector: int = 0
-    """The detector's number in the executor."""
     parts: int = 1
     """Parts that are judged side by side, each by a worker of its own."""
 

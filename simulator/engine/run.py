@@ -77,7 +77,6 @@ class Run:
     judge: bool = True
     """False only simulates; the experiment's detectors are saved for later."""
     planted: AttackRecord | None = None
-    """Record of the attack; None without one."""
     branching: Branching | None = None
     """Where conversations branch off from a finished run; None: they begin at their beginning."""
     workers: WorkerExecutor | None = None

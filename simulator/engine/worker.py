@@ -81,12 +81,7 @@ class DriverLine(Protocol):
 
 
 def serve(line: DriverLine, libraries: Sequence[str]) -> None:
-    """Perform tasks until the line ends, or until a message ends it, in an event loop of its own.
-
-    Args:
-        line: where they come from.
-        libraries: what to import first.
-    """
+    """Perform tasks until the line ends, or until a message ends it, in an event loop of its own."""
     for library in libraries:
         importlib.import_module(library)
     asyncio.run(_WorkerMain(line).serve())
@@ -113,7 +108,6 @@ class ModelWork:
     """Tasks that may ask the models of an experiment (a `Work`)."""
 
     experiment: Experiment
-    """The experiment, with its model."""
     maker: ExecutorMaker
     base_url: str
     """Where models without an address of their own are served."""

@@ -89,11 +89,7 @@ def share(message: Any) -> Any:
 
 
 class _Actor:
-    """A worker in an actor.
-
-    Args:
-        libraries: what it imports first.
-    """
+    """A worker in an actor."""
 
     def __init__(self, libraries: Sequence[str]) -> None:
         self._libraries = libraries
@@ -207,11 +203,6 @@ async def start_workers(
     settings: RunSettings, experiment: Experiment, searches: bool = True
 ) -> AsyncIterator[WorkerExecutor | None]:
     """Yield worker processes, or actors of a Ray cluster; None: this process does the work.
-
-    Args:
-        settings: say how many, and where.
-        experiment: says how much each does at once.
-        searches: whether documents are searched.
 
     Raises:
         UsageError: what Ray is given is wrong, or it is not installed.

@@ -236,11 +236,7 @@ class _WorkerExited(Exception):
 
 
 class _Worker:
-    """A worker, seen from this process.
-
-    Args:
-        line: connects with it.
-    """
+    """A worker, seen from this process."""
 
     def __init__(self, line: WorkerLine) -> None:
         self.gone: BaseException | None = None

@@ -21,7 +21,6 @@ BATCH = 4
 """Personas of a batch. After each, the chatbots are compared."""
 
 Unit = Literal["personas", "tokens", "minutes"]
-"""Unit of a budget."""
 
 _BUDGET = re.compile(r"\s*([1-9][0-9]{0,11})\s*(personas|tokens|minutes)\s*")
 
@@ -88,7 +87,6 @@ def _read_switch(value: Any) -> Any:
 
 
 MaybeUntilDecided = Annotated[UntilDecided | None, BeforeValidator(_read_switch)]
-"""The field of an experiment."""
 
 
 def join_deciding(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,11 +99,6 @@ def join_deciding(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[s
 
 def require_decidable(chatbots: int, detectors: int, count: int | None) -> None:
     """Check that an experiment can go on until it is decided.
-
-    Args:
-        chatbots: how many it has.
-        detectors: how many it has.
-        count: its field.
 
     Raises:
         ValueError: there is one chatbot or no detector, or users are drawn otherwise.

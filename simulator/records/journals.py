@@ -51,7 +51,6 @@ class LineHeader(NamedTuple):
     chatbot: str
     version: str
     failed: bool
-    """True if it ended with an error."""
     turns: int
 
 

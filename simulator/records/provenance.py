@@ -64,13 +64,11 @@ class Provenance:
     verifying: Mapping[str, ClaimCheck | None] = field(default_factory=dict)
     """Name of a chatbot → how it verifies its claims; the other chatbots' entries stay."""
     planted: AttackRecord | None = None
-    """Record of the attack; None without one."""
     branched_from: BranchedFrom | None = None
     """The run that conversations branch off from; None: they begin at their beginning."""
     prefixes: Mapping[str, str] = field(default_factory=dict)
     """Hashes of the texts that they branch off from."""
     revision: str | None = None
-    """Revision of the served model; None: not known."""
     read_how: Sequence[ReadHow] = ()
     """How the models' answers are read now; earlier entries stay."""
 

@@ -46,12 +46,7 @@ LOOK_S = 1.0
 
 
 class ChatPages:
-    """Answers the addresses under `/talk`.
-
-    Args:
-        runs: what the viewer shows.
-        offer: what can be talked to.
-    """
+    """Answers the addresses under `/talk`."""
 
     def __init__(self, runs: ShownRuns, offer: Offer) -> None:
         self._runs = runs
@@ -162,13 +157,7 @@ async def _follow(talk: LiveConversation, sent: int, request: Request) -> AsyncI
 
 
 class LiveConversation:
-    """One conversation of the page.
-
-    Args:
-        offer: what can be talked to.
-        chatbot: the chatbot's name.
-        detectors: the names of the judges.
-    """
+    """One conversation of the page."""
 
     def __init__(self, offer: Offer, chatbot: str, detectors: Sequence[str]) -> None:
         self.id = secrets.token_hex(8)
@@ -176,7 +165,6 @@ class LiveConversation:
         self.events: list[tuple[str, Any]] = []
         """Kinds and values, in the order in which they happened."""
         self.draft: ReplyDraft | None = None
-        """The reply that is being made; None: none is."""
         self.ended = False
         self._chatbot, self._detectors = chatbot, detectors
         self._messages: asyncio.Queue[str | None] = asyncio.Queue()

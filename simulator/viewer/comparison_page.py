@@ -45,11 +45,7 @@ class BesideColumn:
 
 
 class ComparisonPages:
-    """Answers the addresses of what is side by side.
-
-    Args:
-        runs: the runs.
-    """
+    """Answers the addresses of what is side by side."""
 
     def __init__(self, runs: ShownRuns) -> None:
         self._runs = runs
@@ -158,7 +154,6 @@ class BesideCell:
     pieces: tuple[ReplyPiece, ...]
     """The reply, cut where the flagging by any detector changes."""
     findings: tuple[BesideFinding, ...]
-    """The hallucinations by all detectors."""
     states: tuple[str, ...]
     """`Lane.state` of each detector."""
     passages: tuple[ShownPassage, ...]

@@ -37,12 +37,7 @@ _QUOTED = re.compile(r"[\"“]([^\"”]{12,})[\"”]")
 
 
 class ConversationPages:
-    """Answers the addresses of conversations.
-
-    Args:
-        runs: the runs.
-        labelling: who labels.
-    """
+    """Answers the addresses of conversations."""
 
     def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
         self._runs = runs
@@ -186,7 +181,6 @@ class ShownTurn:
     passages: tuple[ShownPassage, ...]
     steps: tuple[Step, ...]
     tokens: int
-    """Tokens of the turn's calls."""
     seconds: float
 
     @property

@@ -47,11 +47,9 @@ class Access:
     """Host, origin and token that a request must have."""
 
     port: int
-    """The port that is listened on."""
     hosts: tuple[str, ...] = _LOOPBACK
     """Names by which the viewer is called, without the port."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    """The secret of the address."""
 
     @property
     def cookie(self) -> str:

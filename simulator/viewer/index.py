@@ -63,9 +63,7 @@ class FlaggedTurn(NamedTuple):
     """Where a flagged turn is."""
 
     chat: str
-    """Identifier of the conversation."""
     turn: int
-    """Index of the turn."""
 
 
 @dataclass(frozen=True)
@@ -355,11 +353,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 class IndexUpdater:
-    """Brings an index up to date.
-
-    Args:
-        index: it.
-    """
+    """Brings an index up to date."""
 
     def __init__(self, index: RunIndex) -> None:
         self._index = index

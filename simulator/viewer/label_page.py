@@ -46,12 +46,7 @@ A_DRAW = 20
 
 
 class LabelPages:
-    """Answers the addresses for labelling.
-
-    Args:
-        runs: the runs.
-        labelling: who labels.
-    """
+    """Answers the addresses for labelling."""
 
     def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
         self._runs = runs

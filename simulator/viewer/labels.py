@@ -58,9 +58,7 @@ class Key(AskedKey):
     """The request of a pressed key."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: Count
-    """Index of the turn."""
     kind: MarkKind
     flag: str | None = None
     """Which flag it is about, as the page that shows it calls it."""

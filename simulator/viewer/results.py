@@ -53,9 +53,7 @@ class KnownReport:
     """The report of a run, or why there is none."""
 
     document: ShownDocument | None
-    """The report; None: there is none."""
     reason: str | None
-    """Why there is none."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +129,6 @@ class _JudgedRun:
     mistakes: Mapping[str, DetectorErrors]
     """Each detector's mistakes, as far as a calibration knows them."""
     replies: Mapping[TurnPlace, str]
-    """All replies of the run."""
 
 
 @dataclass(frozen=True)
@@ -237,9 +234,7 @@ class KnownComparison:
     """A comparison of runs with a reference, or why there is none."""
 
     compared: RunsCompared | None
-    """It; None: there is none."""
     reason: str | None
-    """Why there is none."""
 
 
 class RunComparisons:

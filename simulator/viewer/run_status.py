@@ -45,7 +45,6 @@ class Launch:
     experiment: Experiment
     process: Popen[bytes]
     is_stopped: bool = False
-    """True if somebody stopped it."""
 
     @property
     def code(self) -> int | None:
@@ -90,12 +89,7 @@ class RunStatus:
 
 
 class Launcher:
-    """Starts runs that the command line allows, and knows those that it started.
-
-    Args:
-        offer: what may be started, and where it goes.
-        command: how hallulab is started.
-    """
+    """Starts runs that the command line allows, and knows those that it started."""
 
     def __init__(self, offer: Offer, command: Sequence[str] = HALLULAB) -> None:
         self.offer = offer

@@ -31,12 +31,7 @@ READ_S = 0.5
 
 
 class RunPages:
-    """Answers the addresses of all runs and of a run.
-
-    Args:
-        runs: the runs.
-        launcher: knows how far runs are.
-    """
+    """Answers the addresses of all runs and of a run."""
 
     def __init__(self, runs: ShownRuns, launcher: Launcher) -> None:
         self._runs = runs
@@ -101,7 +96,6 @@ class Fewest:
     detector: str
     chatbot: str
     hpt: float
-    """Its hallucinations per scored turn."""
 
 
 def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
@@ -117,11 +111,7 @@ def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
 
 
 class RunWatcher:
-    """Looks at runs for all that follow them: once in `LOOK_S`, however many they are.
-
-    Args:
-        describe: returns the state of a run.
-    """
+    """Looks at runs for all that follow them: once in `LOOK_S`, however many they are."""
 
     def __init__(self, describe: Callable[[ShownRun], str]) -> None:
         self._describe = describe

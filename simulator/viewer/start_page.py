@@ -79,12 +79,7 @@ def write_yaml(experiment: Experiment) -> str:
 
 
 class StartPages:
-    """Answers the addresses that start, stop and resume runs.
-
-    Args:
-        runs: what the viewer shows.
-        launcher: starts runs.
-    """
+    """Answers the addresses that start, stop and resume runs."""
 
     def __init__(self, runs: ShownRuns, launcher: Launcher) -> None:
         self._runs, self._launcher = runs, launcher
