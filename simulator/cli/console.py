@@ -124,11 +124,11 @@ def print_json(text: str) -> None:
 
     JSON has such characters only in its strings, so the value stays the same.
     """
-    typer.echo(_DISOBEYED.sub(lambda found: _escape_letter(found[0]), text), nl=False)
 
+    def escape(found: re.Match[str]) -> str:
+        return found[0] if clean_for_terminal(found[0]) == found[0] else json.dumps(found[0])[1:-1]
 
-def _escape_letter(letter: str) -> str:
-    return letter if clean_for_terminal(letter) == letter else json.dumps(letter)[1:-1]
+    typer.echo(_DISOBEYED.sub(escape, text), nl=False)
 
 
 _OURS = "hallulab"

@@ -43,7 +43,8 @@ async def run_until_decided(
     until = experiment.until_decided
     assert until is not None
     pool = [persona.id for persona in select_personas(experiment, run.scenario)]
-    drawn = _read_drawn(folder)
+    saved = folder.read_experiment()
+    drawn = (saved and saved.drawn) or Drawn()
     order = draw_order(pool, drawn.personas, experiment.seed)
     test = SequentialTest(until, [bot.name for bot in experiment.chatbots], len(order))
     for number, batch in enumerate(split_batches(order[: until.most("personas")])):
@@ -67,11 +68,6 @@ async def run_until_decided(
             )
         if test.ending is not None:
             return
-
-
-def _read_drawn(folder: RunFolder) -> Drawn:
-    saved = folder.read_experiment()
-    return (saved and saved.drawn) or Drawn()
 
 
 def _note(folder: RunFolder, drawn: Drawn, **newer: Any) -> Drawn:

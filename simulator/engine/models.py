@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, get_args
 import httpx2
 from tenacity import wait_none
 
-from hallulab.agents.machine.cache import Listener
 from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, AdaptiveTransport
 from hallulab.agents.models.batch import MOST_WAVES, BatchTransport
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
@@ -32,7 +31,7 @@ from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.recipients import collect_endpoints, iterate_inner
 
 if TYPE_CHECKING:
-    from hallulab.agents.serving.server import ServedModel
+    pass
 
 _log = logging.getLogger(__name__)
 
@@ -251,11 +250,12 @@ async def serve_models(
         with ExitStack() as progress:
             if here:
                 from hallulab.agents.progress import shown_progress
+                from hallulab.agents.serving.server import serve
 
+                serving = serve if waves is None else partial(serve_waves, waves)
                 on_progress = progress.enter_context(shown_progress(settings.quiet))
-                serving = _serve_here if waves is None else partial(serve_waves, waves)
                 server = await until_the_end.enter_async_context(
-                    serving(endpoint.model, settings.server_flags, on_progress)
+                    serving(endpoint.model, extra_flags=settings.server_flags, on_progress=on_progress)
                 )
                 pool.bind(server.base_url)
                 revision = server.revision
@@ -267,14 +267,6 @@ async def serve_models(
             for sentence in list_model_warnings(pool):
                 _log.warning(sentence)
         yield revision
-
-
-def _serve_here(
-    model: str, extra_flags: Sequence[str], on_progress: Listener
-) -> AbstractAsyncContextManager[ServedModel]:
-    from hallulab.agents.serving.server import serve
-
-    return serve(model, extra_flags=extra_flags, on_progress=on_progress)
 
 
 def list_asked_models(experiment: Experiment, simulates: bool, judges: bool) -> frozenset[str]:

@@ -341,7 +341,9 @@ def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int
             f"{folder.conversations}: no conversation of {name} has turn {asked}. The longest has "
             f"{format_count(longest, 'turn')}; the first is turn 0."
         )
-    return Branching(folder.path, prefixes, _select_same_cases(journals, prefixes.conversations, saved))
+    cases = {_build_case(one) for one in prefixes.conversations}
+    free = journals.current(saved).about(lambda head: _build_case(head) in cases)
+    return Branching(folder.path, prefixes, free)
 
 
 def _choose_chatbot(spoken: Sequence[Conversation], saved: SavedExperiment | None) -> str:
@@ -364,13 +366,6 @@ def _sort_unique(own: Sequence[Conversation], folder: RunFolder) -> list[Convers
             )
         found[key] = conversation
     return [found[key] for key in sorted(found)]
-
-
-def _select_same_cases(
-    journals: Journals, conversations: Sequence[Conversation], saved: SavedExperiment | None
-) -> Journals:
-    cases = {_build_case(one) for one in conversations}
-    return journals.current(saved).about(lambda head: _build_case(head) in cases)
 
 
 def _build_case(conversation: Conversation | LineHeader) -> tuple[str, str, int]:

@@ -231,16 +231,16 @@ def _read_view(number: int, given: Any) -> TurnView:
 
 def _rename(given: dict[Any, Any]) -> dict[str, Any]:
     """Return the keys by the names of `TurnView`, without what a table calls missing."""
-    held = {str(key): value for key, value in given.items() if value is not None and not _is_nan(value)}
+    held = {
+        str(key): value
+        for key, value in given.items()
+        if value is not None and not (isinstance(value, float) and math.isnan(value))
+    }
     fields = [field for name, field in _FIELDS.items() if name not in held]
     for field, name in Reading().choose(held, *fields).items():
         ours = next(one for one, other in _FIELDS.items() if other == field)
         held[ours] = held.pop(name)
     return held
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _describe_kind(value: Any) -> str:

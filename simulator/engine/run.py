@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from hallulab.simulator.engine.models import (
     build_knowledge,
     list_asked_models,
     open_models,
+    warn_of,
 )
 from hallulab.simulator.engine.participants import Participants, is_model_needed
 from hallulab.simulator.engine.plan import (
@@ -53,8 +53,6 @@ from hallulab.simulator.records.provenance import (
     require_same_experiment,
 )
 from hallulab.simulator.records.recipients import UserWords
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -127,9 +125,7 @@ class Run:
             # If the server did not start, its error is the one to report.
             if embedding is not None and not embedding.done():
                 embedding.cancel()
-        for detector in self.participants.detectors:
-            for sentence in detector.warnings:
-                _log.warning(sentence)
+        warn_of(self.participants.detectors)
 
     def describe_provenance(self) -> Provenance:
         """Return what experiment.json says of the run, once its models are served."""

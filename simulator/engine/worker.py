@@ -25,7 +25,7 @@ from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMis
 from hallulab.simulator.engine.execution import freeze_long_lived_objects
 from hallulab.simulator.engine.executors import TaskExecutor, WorkTask
 from hallulab.simulator.engine.models import make_limits, open_pool
-from hallulab.simulator.engine.workers import Driver, WorkerConfig
+from hallulab.simulator.engine.workers import Driver, Line, WorkerConfig
 from hallulab.simulator.records.experiment import Experiment
 
 
@@ -70,17 +70,7 @@ def main(descriptor: int, libraries: Sequence[str]) -> None:
     serve(Pipe(descriptor), libraries)
 
 
-class DriverLine(Protocol):
-    """Connects a worker with the process that started it."""
-
-    def send(self, message: Any) -> None:
-        """Send an object."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield what comes, until the other end is closed. Blocks."""
-
-
-def serve(line: DriverLine, libraries: Sequence[str]) -> None:
+def serve(line: Line, libraries: Sequence[str]) -> None:
     """Perform tasks until the line ends, or until a message ends it, in an event loop of its own."""
     for library in libraries:
         importlib.import_module(library)
@@ -137,7 +127,7 @@ class ModelWork:
 class _WorkerMain:
     """Performs the tasks that the other process sends, and sends the events."""
 
-    def __init__(self, line: DriverLine) -> None:
+    def __init__(self, line: Line) -> None:
         self._line = line
         self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._recording = threading.Lock()
@@ -213,7 +203,7 @@ class _WorkerMain:
 class _Warnings(logging.Handler):
     """Sends warnings, without their tracebacks, to be shown there."""
 
-    def __init__(self, line: DriverLine) -> None:
+    def __init__(self, line: Line) -> None:
         super().__init__(logging.WARNING)
         self._line = line
 

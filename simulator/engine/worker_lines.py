@@ -115,18 +115,18 @@ class _Actor:
 
 
 class _LineEnds:
-    """The worker's end of a line, within an actor (`hallulab.simulator.engine.worker.DriverLine`)."""
+    """The worker's end of a line, within an actor (a `Line`)."""
 
     def __init__(self) -> None:
         self.heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.said: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def send(self, message: Any) -> None:
-        """See `DriverLine`."""
+        """See `Line`."""
         self.said.put(message)
 
     def __iter__(self) -> Iterator[Any]:
-        """See `DriverLine`."""
+        """See `Line`."""
         while True:
             yield self.heard.get()
 
@@ -218,7 +218,10 @@ async def start_workers(
         elif settings.workers == 1:
             yield None
             return
-        async with WorkerExecutor(settings.workers, _share(experiment, settings), start) as workers:
+        most = experiment.at_once  # of each worker; what is found out is found out for all of them together
+        if experiment.concurrency == AUTO:
+            most = max(1, most // settings.workers)
+        async with WorkerExecutor(settings.workers, most, start) as workers:
             yield workers
 
 
@@ -255,9 +258,3 @@ def configure_workers(
     )
     config = WorkerConfig(work, settings.prepare_worker)
     workers.configure(config if settings.ray is None else share(config), pool.recording, pool.replicas)
-
-
-def _share(experiment: Experiment, settings: RunSettings) -> int:
-    """Return how much each worker does at once at most."""
-    shared = experiment.concurrency == AUTO
-    return max(1, experiment.at_once // settings.workers) if shared else experiment.at_once

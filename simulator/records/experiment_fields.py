@@ -81,12 +81,11 @@ class UntilDecided(Frozen):
         return self.budget.amount if self.budget is not None and self.budget.unit == unit else None
 
 
-def _read_switch(value: Any) -> Any:
-    """Return all defaults for `true`, and nothing for `false`."""
-    return ({} if value else None) if isinstance(value, bool) else value
-
-
-MaybeUntilDecided = Annotated[UntilDecided | None, BeforeValidator(_read_switch)]
+# `true` is all defaults, `false` is nothing.
+MaybeUntilDecided = Annotated[
+    UntilDecided | None,
+    BeforeValidator(lambda value: ({} if value else None) if isinstance(value, bool) else value),
+]
 
 
 def join_deciding(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:

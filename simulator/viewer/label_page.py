@@ -70,7 +70,7 @@ class LabelPages:
 
     def show_labels(self, request: Request) -> Response:
         """Show who labelled what, how far they agree, and what is next."""
-        run = find_run(self._runs, request)
+        run = find_run(self._runs, request.path_params["run"])
         replies = self._read_replies(run)
         labels = read_labels(run.folder, replies)
         turns = labels.turns
@@ -96,7 +96,7 @@ class LabelPages:
 
     def show_conflict(self, request: Request) -> Response:
         """Show what each annotator found in a turn, to settle it."""
-        run = find_run(self._runs, request, update=False)
+        run = find_run(self._runs, request.path_params["run"], update=False)
         place = request.path_params["chat"], request.path_params["turn"]
         chat, _ = run.index.read_chat(place[0]) or (None, ())
         turn = None if chat is None else next((one for one in chat.turns if one.index == place[1]), None)

@@ -115,13 +115,13 @@ def missing_page() -> HTTPException:
     return HTTPException(404, "There is no such page.\n")
 
 
-def find_run(runs: ShownRuns, request: Request, update: bool = True) -> ShownRun:
+def find_run(runs: ShownRuns, id: str, update: bool = True) -> ShownRun:
     """Return the run that an address names; `update` reads some of what was added to it.
 
     Raises:
         HTTPException: there is none.
     """
-    run = runs.get(request.path_params["run"])
+    run = runs.get(id)
     if run is None:
         raise missing_page()
     if update:

@@ -100,16 +100,11 @@ class RunReports:
     def _make(self, folder: RunFolder, found: Future[KnownReport]) -> None:
         with self._working:
             try:
-                found.set_result(_find(folder))
+                found.set_result(KnownReport(view_run(folder).of("page"), None))
+            except UsageError as error:
+                found.set_result(KnownReport(None, str(error)))
             except Exception as error:  # noqa: BLE001 - raised where it is asked for
                 found.set_exception(error)
-
-
-def _find(folder: RunFolder) -> KnownReport:
-    try:
-        return KnownReport(view_run(folder).of("page"), None)
-    except UsageError as error:
-        return KnownReport(None, str(error))
 
 
 _NOTHING = Annotations()

@@ -64,19 +64,19 @@ class RunPages:
 
     def show_run(self, request: Request) -> Response:
         """Show a run."""
-        run = find_run(self._runs, request, update=False)
+        run = find_run(self._runs, request.path_params["run"], update=False)
         seen = describe_state(run, self._reports, self._launcher)  # first: the page may then know more
         return answer_page("run.html", seen=seen, **self._describe(run))
 
     def show_live(self, request: Request) -> Response:
         """Show the part of a run's page that changes while it grows."""
-        return answer_page("live.html", **self._describe(find_run(self._runs, request)))
+        return answer_page("live.html", **self._describe(find_run(self._runs, request.path_params["run"])))
 
     async def stream_events(self, request: Request) -> Response:
         """Say when a run has grown, until the browser leaves."""
         from starlette.responses import StreamingResponse
 
-        run = find_run(self._runs, request, update=False)
+        run = find_run(self._runs, request.path_params["run"], update=False)
         return StreamingResponse(_watch(run, self._watcher, request), media_type="text/event-stream")
 
     def _describe(self, run: ShownRun) -> dict[str, Any]:

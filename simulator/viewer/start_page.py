@@ -124,7 +124,7 @@ class StartPages:
         """Stop a run that this viewer started. The page learns of it by its events."""
         from starlette.responses import Response
 
-        launch = self._launcher.get(find_run(self._runs, request).folder)
+        launch = self._launcher.get(find_run(self._runs, request.path_params["run"]).folder)
         if launch is None or launch.code is not None:
             raise missing_page()
         launch.stop()
@@ -134,7 +134,7 @@ class StartPages:
         """Go on with a run that has ended, or was ended."""
         from starlette.responses import Response
 
-        run = find_run(self._runs, request)
+        run = find_run(self._runs, request.path_params["run"])
         experiment = self._launcher.find_experiment(run)
         if experiment is None:
             raise missing_page()
