@@ -53,12 +53,7 @@ class ReplyDraft:
 
 
 class DraftFollower:
-    """Follows one reply by the calls of its chatbot.
-
-    Args:
-        bot: the chatbot.
-        report: gets the draft whenever it has changed.
-    """
+    """Follows one reply by the calls of its chatbot."""
 
     def __init__(self, bot: Component, report: Callable[[ReplyDraft], None]) -> None:
         # With this strategy a draft holds the steps to its conclusion, which alone is the reply.

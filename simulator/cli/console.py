@@ -162,12 +162,7 @@ class _Lines(logging.Handler):
 
 
 def ask_at_terminal(about: str, lines: Sequence[str]) -> bool:
-    """Ask at the terminal whether the user agrees; without one nobody does.
-
-    Args:
-        about: what the lines are.
-        lines: what is agreed to.
-    """
+    """Ask at the terminal whether the user agrees; without one nobody does."""
     if not (sys.stdin and sys.stderr and sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     for line in (about, *(f"  {line}" for line in lines)):

@@ -196,11 +196,6 @@ class Backlog:
 class JournalWriter:
     """Appends to the journals of a run folder; no other code writes them.
 
-    Args:
-        folder: the run.
-        index: what is there.
-        planned: the conversations that the run shall have.
-
     Raises:
         OperationalError: a file cannot be opened.
     """

@@ -83,13 +83,7 @@ class ExecutorMaker(Protocol):
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
     ) -> TaskExecutor:
-        """Make it, in a worker.
-
-        Args:
-            experiment: the one of `ModelWork`.
-            pool: its models, which have their addresses.
-            limits: see `Participants`.
-        """
+        """Make it, in a worker."""
         ...
 
 

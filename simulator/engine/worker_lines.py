@@ -132,13 +132,7 @@ class _LineEnds:
 
 
 class ActorStarter:
-    """Starts actors, each with a line to it.
-
-    Args:
-        resources: what each takes, by Ray's names.
-        libraries: what it imports first.
-        workers: how many there are at the same time.
-    """
+    """Starts actors, each with a line to it."""
 
     def __init__(self, resources: Mapping[str, float], libraries: Sequence[str], workers: int) -> None:
         self._resources = resources
@@ -156,12 +150,7 @@ class ActorStarter:
 
 
 class RayLine:
-    """Starts a worker as an actor, and connects with it (`hallulab.simulator.engine.workers.WorkerLine`).
-
-    Args:
-        resources: what the actor takes, by Ray's names.
-        libraries: what it imports first.
-    """
+    """Starts a worker as an actor, and connects with it (`hallulab.simulator.engine.workers.WorkerLine`)."""
 
     def __init__(self, resources: Mapping[str, float], libraries: Sequence[str]) -> None:
         self._ray = ray = importlib.import_module("ray")

@@ -168,12 +168,7 @@ class BesideTurn:
 
 
 def lay_out_beside(columns: Sequence[BesideColumn], detectors: Sequence[str]) -> list[BesideTurn]:
-    """Lay conversations out beside each other, by the number of exchanges before each turn.
-
-    Args:
-        columns: the conversations, from left to right.
-        detectors: names of the detectors that are shown.
-    """
+    """Lay conversations out beside each other, by the number of exchanges before each turn."""
     shown = [_show_cells(column.chat, column.verdicts, detectors) for column in columns]
     depths = sorted({depth for cells in shown for depth in cells})
     return [BesideTurn(depth, tuple(cells.get(depth) for cells in shown)) for depth in depths]

@@ -101,7 +101,7 @@ class ConversationPages:
         if found is None:
             where = "end" if asked["direction"] == "next" else "start"
             return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#{where}", 303)
-        return RedirectResponse(f"/runs/{run.id}/conversations/{found.chat}#turn-{found.turn}", 303)
+        return RedirectResponse(f"/runs/{run.id}/conversations/{found[0]}#turn-{found[1]}", 303)
 
 
 def list_detectors(folders: Sequence[RunFolder], verdicts: Sequence[Verdict]) -> list[str]:

@@ -91,13 +91,7 @@ def build_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
 
 
 class Guard:
-    """Refuses what must not reach the application, and adds to each answer what browsers must know.
-
-    Args:
-        app: the application.
-        access: what a request must bring.
-        policy: the content security policy of its pages.
-    """
+    """Refuses what must not reach the application, and adds to each answer what browsers must know."""
 
     def __init__(self, app: App, access: Access, policy: str) -> None:
         self._app = app

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.datasets.annotations import (
-    AnnotationLine,
     TurnPlace,
 )
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -16,7 +15,7 @@ from hallulab.scenarios.files.data_files import check_record, read_text
 from hallulab.scenarios.files.json_text import digest, parse_json
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, read_standing_lines
-from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
+from hallulab.simulator.annotate.marks import read_marks
 from hallulab.simulator.annotate.sheet import DrawOptions, draw_turns
 from hallulab.simulator.metrics.annotations import compare_annotators, describe_left_out, list_conflicts
 from hallulab.simulator.viewer.conversation_page import show_passages
@@ -27,6 +26,7 @@ from hallulab.simulator.viewer.labels import (
     address_conflict,
     describe_decision,
     describe_next,
+    describe_turn,
     find_conflicts,
     name_annotator,
     read_key,
@@ -215,7 +215,7 @@ class LabelPages:
             "labelled": len(lines),
             "turns": [
                 {
-                    **_describe_turn(
+                    **describe_turn(
                         [mark for mark in marks if mark.turn == turn.index],
                         [one for one in verdicts if one.turn == turn.index],
                         lines.get((chat_id, turn.index)),
@@ -271,28 +271,6 @@ class LabelPages:
             return answer_json({"error": str(error)}, 400)
         except OperationalError as error:
             return answer_json({"error": str(error)}, 500)
-
-
-def _describe_turn(
-    marks: Sequence[FlagMark], verdicts: Sequence[Verdict], line: AnnotationLine | None
-) -> dict[str, Any]:
-    """Return what somebody said of a turn: of its flags, what was missed, and the line that came of it."""
-    summed = sum_up(marks)
-    flags = [
-        {
-            "flag": flag.id,
-            "stands": flag.start is not None,
-            "mark": None if mark is None else mark.kind,
-        }
-        for verdict in verdicts
-        for flag in [identify_flag(verdict.detector, span) for span in verdict.spans or ()]
-        for mark in [summed.judged.get(flag)]
-    ]
-    return {
-        "flags": flags,
-        "missed": [mark.text for mark in summed.missed],
-        "line": None if line is None else line.model_dump(mode="json", include={"spans", "unknown"}),
-    }
 
 
 def _read_chat(run: ShownRun, chat: str) -> tuple[Conversation, list[Verdict]] | None:

@@ -241,11 +241,7 @@ class RunComparisons:
         self._working = threading.Lock()
 
     def compare(self, runs: Sequence[ShownRun]) -> KnownComparison:
-        """Compare runs.
-
-        Args:
-            runs: them, the reference first.
-        """
+        """Compare runs with the first of them."""
         if any(run.updater.is_working for run in runs):
             return KnownComparison(None, "A run is being read for the first time. Load this page again soon.")
         large = [run for run in runs if run.updater.count().conversations > MOST]

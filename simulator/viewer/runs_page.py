@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -89,24 +89,11 @@ class RunPages:
         }
 
 
-@dataclass(frozen=True)
-class Fewest:
-    """The chatbot with the fewest hallucinations per turn by a detector."""
-
-    detector: str
-    chatbot: str
-    hpt: float
-
-
-def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
+def find_fewest(rates: Sequence[Rate]) -> list[Rate]:
     """Return for each detector that scored a turn the chatbot with the fewest hallucinations per turn."""
-    found: dict[str, Fewest] = {}
-    for rate in rates:
-        if not rate.turns:
-            continue
-        hpt = rate.hallucinations / rate.turns
-        if rate.detector not in found or hpt < found[rate.detector].hpt:
-            found[rate.detector] = Fewest(rate.detector, rate.chatbot, hpt)
+    found: dict[str, Rate] = {}
+    for rate in (one for one in rates if one.turns):
+        found[rate.detector] = min(found.get(rate.detector, rate), rate, key=lambda one: one.hpt)
     return list(found.values())
 
 
