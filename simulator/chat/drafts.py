@@ -47,20 +47,13 @@ class ReplyDraft:
     """A reply in the making."""
 
     doing: str
-    """The present activity of the chatbot, in a few words."""
     text: str = ""
-    """The text for the user so far."""
     is_reply: bool = False
     """True if this text becomes the reply. Else it may still be changed, or replaced."""
 
 
 class DraftFollower:
-    """Follows one reply by the calls of its chatbot.
-
-    Args:
-        bot: the chatbot.
-        report: gets the draft whenever it has changed.
-    """
+    """Follows one reply by the calls of its chatbot."""
 
     def __init__(self, bot: Component, report: Callable[[ReplyDraft], None]) -> None:
         # With this strategy a draft holds the steps to its conclusion, which alone is the reply.

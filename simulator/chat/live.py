@@ -147,15 +147,7 @@ class ReplyFailed(HallulabError):
 
 
 class LiveChat:
-    """One conversation of a person with a chatbot. The turn is on disk when `say` returns.
-
-    Args:
-        run: the models and participants.
-        bot: the chatbot that answers.
-        detectors: those that judge.
-        key: what identifies the conversation.
-        journal: where it is written.
-    """
+    """One conversation of a person with a chatbot. The turn is on disk when `say` returns."""
 
     def __init__(
         self,

@@ -36,10 +36,6 @@ Result = TypeVar("Result")
 async def chat_from_options(options: ChatOptions, show: Print) -> Path | None:
     """Talk until an empty line, `/quit`, the end of the input, or Ctrl-C where nothing is under way.
 
-    Args:
-        options: those of the command.
-        show: prints lines that a terminal cannot obey.
-
     Returns:
         The run folder; None if nothing was said.
 

@@ -124,11 +124,11 @@ def print_json(text: str) -> None:
 
     JSON has such characters only in its strings, so the value stays the same.
     """
-    typer.echo(_DISOBEYED.sub(lambda found: _escape_letter(found[0]), text), nl=False)
 
+    def escape(found: re.Match[str]) -> str:
+        return found[0] if clean_for_terminal(found[0]) == found[0] else json.dumps(found[0])[1:-1]
 
-def _escape_letter(letter: str) -> str:
-    return letter if clean_for_terminal(letter) == letter else json.dumps(letter)[1:-1]
+    typer.echo(_DISOBEYED.sub(escape, text), nl=False)
 
 
 _OURS = "hallulab"
@@ -162,12 +162,7 @@ class _Lines(logging.Handler):
 
 
 def ask_at_terminal(about: str, lines: Sequence[str]) -> bool:
-    """Ask at the terminal whether the user agrees; without one nobody does.
-
-    Args:
-        about: what the lines are.
-        lines: what is agreed to.
-    """
+    """Ask at the terminal whether the user agrees; without one nobody does."""
     if not (sys.stdin and sys.stderr and sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     for line in (about, *(f"  {line}" for line in lines)):

@@ -12,7 +12,6 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from types import FrameType
 
 import typer
 
@@ -109,7 +108,7 @@ sentences of a long reply spends most of its time looking through them again and
 def main() -> None:
     """Run a command and exit: 0 done, 1 operational error, 2 usage, 3 not comparable, 130 interrupted."""
     open_closed_streams()
-    signal.signal(signal.SIGTERM, _raise_interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     gc.set_threshold(*COLLECTED_AFTER)
     try:
         with show_warnings(), guard_output(), asking_by(ask_at_terminal):
@@ -120,7 +119,10 @@ def main() -> None:
         sys.exit(error.EXIT_CODE if isinstance(error, HallulabError) else 1)
     except OSError as error:
         # Libraries put other people's text into errors, and names of files may have several lines.
-        said = " ".join(f"{_describe_subject(error)}: {error.strerror or error}.".split())
+        subject = str(error.filename or type(error).__name__)
+        if isinstance(error, OutputError):
+            subject = "standard output cannot be written"
+        said = " ".join(f"{subject}: {error.strerror or error}.".split())
         if error.errno in (errno.EMFILE, errno.ENFILE):
             said += " Raise the limit (`ulimit -n`)."
         if _is_folder_deleted():
@@ -164,17 +166,16 @@ def _expand_home_folders(arguments: Sequence[str]) -> list[str]:
     Raises:
         UsageError: an argument begins with a user whom nobody knows.
     """
-    ours = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
-    return [_expand_home_folder(argument) for argument in ours] + list(arguments[len(ours) :])
+    expanded = list(arguments)
+    for place, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+        if value.startswith("~"):
+            from hallulab.scenarios.files.data_files import expand_home  # pydantic comes with it
 
-
-def _expand_home_folder(argument: str) -> str:
-    flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
-    if not value.startswith("~"):
-        return argument
-    from hallulab.scenarios.files.data_files import expand_home  # pydantic comes with it
-
-    return f"{flag}{equals}{expand_home(value)}"
+            expanded[place] = f"{flag}{equals}{expand_home(value)}"
+    return expanded
 
 
 def _print_error(text: str) -> None:
@@ -198,14 +199,3 @@ def _is_folder_deleted() -> bool:
     except FileNotFoundError:
         return True
     return False
-
-
-def _describe_subject(error: OSError) -> str:
-    """Return the subject of a system error."""
-    if isinstance(error, OutputError):
-        return "standard output cannot be written"
-    return str(error.filename or type(error).__name__)
-
-
-def _raise_interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -15,6 +15,8 @@ from typing import Any
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.engine import command
+from hallulab.simulator.engine.execution import execute
+from hallulab.simulator.engine.executors import Executor
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.plan import plan
 from hallulab.simulator.engine.run import Run
@@ -28,23 +30,21 @@ from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
 
 
-async def run_until_decided(run: Run, made_by: ComponentVersions, journals: Journals) -> None:
+async def run_until_decided(
+    run: Run, executor: Executor, made_by: ComponentVersions, journals: Journals
+) -> None:
     """Have conversations held and judged, batch by batch, until the chatbots are told apart.
-
-    Args:
-        run: what is asked for, and who takes part.
-        made_by: who makes the conversations.
-        journals: what the folder has that counts.
 
     Raises:
         UsageError: the budget is one of tokens, and no server reports any.
-        OperationalError, ReplayMiss: see `Run.hold`.
+        OperationalError, ReplayMiss: see `execute`.
     """
     experiment, folder = run.experiment, run.folder
     until = experiment.until_decided
     assert until is not None
     pool = [persona.id for persona in select_personas(experiment, run.scenario)]
-    drawn = _read_drawn(folder)
+    saved = folder.read_experiment()
+    drawn = (saved and saved.drawn) or Drawn()
     order = draw_order(pool, drawn.personas, experiment.seed)
     test = SequentialTest(until, [bot.name for bot in experiment.chatbots], len(order))
     for number, batch in enumerate(split_batches(order[: until.most("personas")])):
@@ -53,7 +53,8 @@ async def run_until_decided(run: Run, made_by: ComponentVersions, journals: Jour
         drawn = _note(folder, drawn, personas=tuple(personas), of=len(order))
         began = monotonic()
         wanted = plan(_select(experiment, batch, test.chatbots), run.scenario, made_by)
-        await run.hold(wanted, _pick(journals, batch))
+        own = _pick(journals, batch)
+        await execute(run.participants.detectors, wanted, folder, run.progress, own, executor)
         if until.most("minutes") is not None and len(drawn.seconds) == number:
             drawn = _note(folder, drawn, seconds=(*drawn.seconds, monotonic() - began))
         journals = folder.read_journals()
@@ -67,11 +68,6 @@ async def run_until_decided(run: Run, made_by: ComponentVersions, journals: Jour
             )
         if test.ending is not None:
             return
-
-
-def _read_drawn(folder: RunFolder) -> Drawn:
-    saved = folder.read_experiment()
-    return (saved and saved.drawn) or Drawn()
 
 
 def _note(folder: RunFolder, drawn: Drawn, **newer: Any) -> Drawn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -25,10 +25,6 @@ EVERYTHING = 1 << 40
 
 def make_waves(experiment: Experiment, service: BatchService | None) -> BatchTransport | None:
     """Make what asks the models in waves; None: they are asked one by one.
-
-    Args:
-        experiment: the experiment.
-        service: who answers waves.
 
     Raises:
         UsageError: the experiment asks for something that waves cannot give.
@@ -103,25 +99,3 @@ async def serve_waves(
     prepared = prepare(model, on_progress=on_progress)
     async with waves.runner.serving(prepared, extra_flags, on_progress) as served:
         yield served
-
-
-@asynccontextmanager
-async def sending_waves(
-    waves: BatchTransport | None, pool: ModelPool, show: Callable[[str], None]
-) -> AsyncIterator[None]:
-    """Ask the named models of a pool in waves while the block runs, if there are waves.
-
-    Args:
-        waves: what asks in waves, if anything does.
-        pool: the models.
-        show: gets lines about waves for whoever looks on.
-
-    Raises:
-        OperationalError: see `BatchTransport.sending_waves`.
-    """
-    if waves is None:
-        yield
-        return
-    addresses = [pool.get(name).endpoint.base_url for name in pool.names]
-    async with waves.sending_waves(addresses, show):
-        yield

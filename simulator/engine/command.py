@@ -57,10 +57,6 @@ async def run_from_options(
 ) -> tuple[RunFolder, Scenario]:
     """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
 
-    Args:
-        options: those of the command.
-        strategy: see `run_experiment`.
-
     Returns:
         The run folder, and the pack.
 

@@ -1,10 +1,15 @@
-"""Hold and judge what a run folder lacks, and journal everything as soon as it is there."""
+"""Hold and judge what a run folder lacks, and journal everything as soon as it is there.
+
+A turn is a line of `turns.jsonl` from when it ends until its conversation is in the journal of conversations.
+So the file is empty or missing unless a run is under way or was cut off.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import groupby
@@ -12,10 +17,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from hallulab.agents.models.adaptive import ReachedLimit
-from hallulab.agents.progress import bars
+from pydantic import ValidationError
+
 from hallulab.detectors.base.protocol import Detector
-from hallulab.scenarios.errors import HallulabError, ReplayMiss, get_first_error
+from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError, get_first_error
+from hallulab.scenarios.files.atomic import write_atomically
+from hallulab.scenarios.files.json_text import LineWriter, read_lines
+from hallulab.scenarios.transcript import Frozen, Turn
 from hallulab.simulator.engine.executors import (
     ConversationDone,
     ConversationTask,
@@ -27,7 +35,7 @@ from hallulab.simulator.engine.executors import (
 )
 from hallulab.simulator.engine.plan import Job, Plan
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_files import TurnJournal, read_turns
+from hallulab.simulator.records.journal_files import describe_flaw
 from hallulab.simulator.records.journals import (
     Journals,
     LineHeader,
@@ -63,14 +71,6 @@ async def execute(
 
     Failed conversations and failed verdicts count as lacking: they are tried again. Only conversations under
     way are in memory, at most `ROOM` times as many as are held at once.
-
-    Args:
-        detectors: the judges.
-        jobs: the conversations wanted.
-        folder: where the journals are.
-        observer: follows the run.
-        journals: their content that counts.
-        executor: holds and judges.
 
     Raises:
         OperationalError: a journal cannot be written. Written lines are intact.
@@ -136,13 +136,7 @@ class JournalIndex:
 
 
 class Backlog:
-    """Work that a run folder lacks: conversations to hold, and turns to judge.
-
-    Args:
-        jobs: the conversations wanted.
-        index: what is there.
-        detectors: the judges.
-    """
+    """Work that a run folder lacks: conversations to hold, and turns to judge."""
 
     def __init__(
         self, jobs: Sequence[Job] | Plan, index: JournalIndex, detectors: Sequence[Detector]
@@ -202,11 +196,6 @@ class Backlog:
 class JournalWriter:
     """Appends to the journals of a run folder; no other code writes them.
 
-    Args:
-        folder: the run.
-        index: what is there.
-        planned: the conversations that the run shall have.
-
     Raises:
         OperationalError: a file cannot be opened.
     """
@@ -253,72 +242,104 @@ def _build_user_key(job: Job) -> tuple[object, ...]:
     return (key.persona, key.seed, key.branch and (key.branch.conversation, key.branch.turn))
 
 
-class ProgressBars:
-    """An `Observer` that draws bars. Totals shrink when conversations end early.
+MOST_DEAD_LINES = 1000
+"""Lines of ended conversations in the file, above which it is rewritten; more if more lines are alive."""
+
+
+class TurnLine(Frozen):
+    """A line of `turns.jsonl`."""
+
+    conversation: str
+    """Identifier of the conversation."""
+    turn: Turn
+
+
+def read_turns(path: Path, ended: Container[str] = ()) -> dict[str, list[Turn]]:
+    """Read the turns of conversations that were cut off.
 
     Args:
-        max_turns: turns a conversation can have at most.
-        detectors: verdicts per turn.
-        quiet: draw nothing.
+        path: the file; it need not exist.
+        ended: identifiers of conversations that stand in their journal, and are left out here.
+
+    Raises:
+        UsageError: a line is wrong, or a turn before it is missing; names the line.
+    """
+    found: dict[str, list[Turn]] = {}
+    for number, value in read_lines(path):
+        try:
+            line = TurnLine.model_validate(value)
+        except ValidationError as error:
+            raise UsageError(describe_flaw(path, number, error)) from error
+        if line.conversation in ended:
+            continue
+        turns = found.setdefault(line.conversation, [])
+        if line.turn.index == 0:
+            turns.clear()  # a worker that died may have restarted the conversation
+        if line.turn.index != len(turns):
+            raise UsageError(
+                f"{path}, line {number}: field `turn.index`: turn {line.turn.index} follows {len(turns)} "
+                f"turns of conversation {line.conversation!r}. Delete the conversation's lines: it then "
+                "starts over."
+            )
+        turns.append(line.turn)
+    return found
+
+
+class TurnJournal:
+    """Appends turns, and removes those of conversations that have ended.
+
+    Args:
+        path: the file.
+        earlier: what stands in it and counts (`read_turns`).
+
+    Raises:
+        OperationalError: the file cannot be opened or written.
     """
 
-    def __init__(self, max_turns: int, detectors: int, quiet: bool) -> None:
-        self._max_turns = max_turns
-        self._detectors = detectors
-        self._quiet = quiet
-        self._open_turns = 0
-        self._expected_verdicts = 0
-        self._given = 0
-        self._bars = bars(quiet)
-        self._turns = self._bars.add_task("simulating turns", total=0)
-        self._verdicts = self._bars.add_task("judging turns   ", total=0)
-        self._turns_done = 0
-        self._turns_under_way = 0
+    def __init__(self, path: Path, earlier: Mapping[str, Sequence[Turn]]) -> None:
+        self.path = path
+        self._alive = Counter({conversation: len(turns) for conversation, turns in earlier.items()})
+        """Lines of each conversation that has not ended."""
+        self._dead = 0
+        if path.exists():
+            self._write(earlier)
+        self._file = LineWriter(path)
 
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
+    def append(self, conversation: str, turn: Turn) -> None:
+        """Write a turn. The operating system has it before this returns."""
+        self._file.append(TurnLine(conversation=conversation, turn=turn).model_dump_json())
+        self._alive[conversation] += 1
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
+    def remove(self, conversation: str) -> None:
+        """Remove the turns of a conversation, which stands in its own journal by now.
 
-    def expect(self, conversations: int, verdicts: int) -> None:
-        """Expect so many more conversations and verdicts."""
-        self._open_turns += conversations * self._max_turns
-        self._expected_verdicts += verdicts
-        self._draw()
+        Its lines may stay for a while. Whoever reads them knows that they do not count any more.
+        """
+        self._dead += self._alive.pop(conversation, 0)
+        if not self._alive:
+            self._file.clear()
+            self._dead = 0
+        elif self._dead > max(MOST_DEAD_LINES, self._alive.total()):
+            self._file.close()
+            self._drop_dead_lines()
+            self._file = LineWriter(self.path)
 
-    def update(self, event: Event) -> None:
-        """Count a simulated turn, a conversation that ended, or a judged turn."""
-        match event:
-            case TurnDone():
-                self._turns_done += 1
-                self._turns_under_way += 1
-                self._open_turns -= 1
-            case ConversationDone(conversation, lacking):
-                # Its verdicts come now, and the turns that it did not use never come.
-                self._open_turns = max(0, self._open_turns - (self._max_turns - len(conversation.turns)))
-                self._turns_under_way -= len(conversation.turns)
-                self._expected_verdicts += len(lacking)
-            case VerdictDone():
-                self._given += 1
-        self._draw()
+    def close(self) -> None:
+        """Close the file, and remove what does not count in it, or the file."""
+        self._file.close()
+        if not self._alive:
+            self.path.unlink(missing_ok=True)
+        elif self._dead:
+            self._drop_dead_lines()
 
-    def show_limits(self, reached: Sequence[ReachedLimit]) -> None:
-        """Print a line for each endpoint: how many requests it was asked at once in the end."""
-        for one in reached:
-            self.show(one.describe())
+    def _drop_dead_lines(self) -> None:
+        self._write({one: turns for one, turns in read_turns(self.path).items() if one in self._alive})
+        self._dead = 0
 
-    def show(self, line: str) -> None:
-        """Print a line above the bars."""
-        if not self._quiet:
-            self._bars.console.print(line, markup=False, highlight=False)
-
-    def _draw(self) -> None:
-        turns = self._turns_done + self._open_turns
-        unjudged = self._open_turns + self._turns_under_way
-        verdicts = self._expected_verdicts + unjudged * self._detectors
-        self._bars.update(self._turns, total=turns, completed=self._turns_done)
-        self._bars.update(self._verdicts, total=max(verdicts, self._given), completed=self._given)
+    def _write(self, turns: Mapping[str, Sequence[Turn]]) -> None:
+        lines = (
+            TurnLine(conversation=conversation, turn=turn).model_dump_json()
+            for conversation, held in turns.items()
+            for turn in held
+        )
+        write_atomically(self.path, "".join(f"{line}\n" for line in lines))

@@ -34,9 +34,7 @@ class TurnDone:
     """A turn was simulated."""
 
     conversation: str
-    """Identifier of its conversation."""
     turn: Turn
-    """The turn."""
     resumable: bool = True
     """True if the conversation can continue after it when interrupted."""
 
@@ -134,7 +132,6 @@ class ConversationTask:
     group: int
     """Number of a group of conversations. They share answers of models, which are kept for all of them."""
     of_group: int = 1
-    """How many there are in the group."""
     earlier: tuple[Turn, ...] = ()
     """The turns of the conversation to be held that are there already, because it was cut off."""
 
@@ -183,11 +180,7 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Holds and judges conversations in this process.
-
-    Args:
-        participants: who takes part.
-    """
+    """Holds and judges conversations in this process."""
 
     def __init__(self, participants: Participants) -> None:
         self._participants = participants
@@ -310,7 +303,6 @@ class ConversationWork:
     scenario: Scenario
     """The experiment's pack, with what an attack changed."""
     judge: bool
-    """True if replies are judged."""
     max_turns: int
     vectors: Mapping[str, bytes] | None = None
     """The files of the documents' vectors, for machines that lack them; None: no machine does."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, get_args
 import httpx2
 from tenacity import wait_none
 
-from hallulab.agents.machine.cache import Listener
 from hallulab.agents.models.adaptive import AUTO, AdaptiveLimits, AdaptiveTransport
 from hallulab.agents.models.batch import MOST_WAVES, BatchTransport
-from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import PatientTransport, make_network
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
@@ -27,11 +26,11 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.batch import EVERYTHING, check_batch_apis, make_waves, serve_waves
 from hallulab.simulator.options.groups import BatchService, RecordingOptions, WorkerOptions, to_path
 from hallulab.simulator.records.choices import ensure_model
-from hallulab.simulator.records.experiment import Experiment
-from hallulab.simulator.records.recipients import collect_endpoints
+from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.recipients import collect_endpoints, iterate_inner
 
 if TYPE_CHECKING:
-    from hallulab.agents.serving.server import ServedModel
+    pass
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +49,6 @@ class RunSettings:
     replay: Path | None = None
     quiet: bool = False
     server_flags: tuple[str, ...] = ()
-    """Passed on to the model server."""
     transport: httpx2.AsyncBaseTransport | None = None
     """Sends the requests and may watch them; None: the network."""
     workers: int = 1
@@ -243,11 +241,12 @@ async def serve_models(
         with ExitStack() as progress:
             if here:
                 from hallulab.agents.progress import shown_progress
+                from hallulab.agents.serving.server import serve
 
+                serving = serve if waves is None else partial(serve_waves, waves)
                 on_progress = progress.enter_context(shown_progress(settings.quiet))
-                serving = _serve_here if waves is None else partial(serve_waves, waves)
                 server = await until_the_end.enter_async_context(
-                    serving(endpoint.model, settings.server_flags, on_progress)
+                    serving(endpoint.model, extra_flags=settings.server_flags, on_progress=on_progress)
                 )
                 pool.bind(server.base_url)
                 revision = server.revision
@@ -261,12 +260,24 @@ async def serve_models(
         yield revision
 
 
-def _serve_here(
-    model: str, extra_flags: Sequence[str], on_progress: Listener
-) -> AbstractAsyncContextManager[ServedModel]:
-    from hallulab.agents.serving.server import serve
+def list_asked_models(experiment: Experiment, simulates: bool, judges: bool) -> frozenset[str]:
+    """Return the names of the models that users, chatbots and detectors may ask; the default one always is.
 
-    return serve(model, extra_flags=extra_flags, on_progress=on_progress)
+    Args:
+        simulates: whether users and chatbots take part.
+        judges: whether detectors do.
+    """
+    found = {DEFAULT_MODEL}
+    components: list[Component] = []
+    if simulates:
+        found |= {*experiment.user_models, experiment.roles.get("chatbot", DEFAULT_MODEL)}
+        components += experiment.chatbots
+    if judges:
+        found.add(experiment.roles.get("detector", DEFAULT_MODEL))
+        components += experiment.detectors
+    for component in components:
+        found |= experiment.models.keys() & iterate_inner(component.options, str)
+    return frozenset(found)
 
 
 def open_recording(settings: RunSettings) -> Recording:

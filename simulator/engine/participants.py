@@ -312,14 +312,7 @@ def check_script(persona: Persona, detectors: Mapping[str, Detector]) -> None:
 
 
 class TypoUser:
-    """Makes the slips of a manner in what another user says.
-
-    Args:
-        user: the user.
-        manner: the manner.
-        persona: the persona's identifier.
-        seed: seed of the conversation.
-    """
+    """Makes the slips of a manner in what another user says."""
 
     def __init__(self, user: User, manner: StyleProfile, persona: str, seed: int) -> None:
         self._user = user
@@ -341,10 +334,6 @@ class InjectingUser:
 
     That user does not see the order, so it cannot obey it. All else goes on as without: the flaws of the
     user, and what it says next, are those of its own words.
-
-    Args:
-        user: the user.
-        order: the order, and the turn of the message.
     """
 
     def __init__(self, user: User, order: UserOrder) -> None:

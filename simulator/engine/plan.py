@@ -105,10 +105,10 @@ def plan(
         UsageError: like `check_plan` and `identify_makers`.
     """
     made_by = made_by or identify_makers(experiment)
-    if branching is not None:
-        return branch_jobs(branching.prefixes, experiment, scenario, made_by)
-    check_plan(experiment, scenario)
-    return _ExperimentPlan(experiment, scenario, made_by)
+    if branching is None:
+        check_plan(experiment, scenario)
+        return _ExperimentPlan(experiment, scenario, made_by)
+    return branch_jobs(branching.prefixes, experiment, scenario, made_by)
 
 
 def load_attacked(experiment: Experiment) -> tuple[Scenario, AttackRecord | None]:
@@ -207,7 +207,6 @@ class PrefixSource:
     """Where conversations branch off."""
 
     chatbot: str
-    """Name of the chatbot with whom they were held."""
     conversations: Sequence[Conversation]
     """These conversations; no two have the same persona and seed."""
     turns: frozenset[int] | None
@@ -284,7 +283,6 @@ class Branching:
 
     run: Path
     prefixes: PrefixSource
-    """The turns that are repeated."""
     free: Journals
     """Conversations of all its chatbots with the same personas and seeds, and the verdicts on them."""
 
@@ -343,7 +341,9 @@ def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int
             f"{folder.conversations}: no conversation of {name} has turn {asked}. The longest has "
             f"{format_count(longest, 'turn')}; the first is turn 0."
         )
-    return Branching(folder.path, prefixes, _select_same_cases(journals, prefixes.conversations, saved))
+    cases = {_build_case(one) for one in prefixes.conversations}
+    free = journals.current(saved).about(lambda head: _build_case(head) in cases)
+    return Branching(folder.path, prefixes, free)
 
 
 def _choose_chatbot(spoken: Sequence[Conversation], saved: SavedExperiment | None) -> str:
@@ -366,13 +366,6 @@ def _sort_unique(own: Sequence[Conversation], folder: RunFolder) -> list[Convers
             )
         found[key] = conversation
     return [found[key] for key in sorted(found)]
-
-
-def _select_same_cases(
-    journals: Journals, conversations: Sequence[Conversation], saved: SavedExperiment | None
-) -> Journals:
-    cases = {_build_case(one) for one in conversations}
-    return journals.current(saved).about(lambda head: _build_case(head) in cases)
 
 
 def _build_case(conversation: Conversation | LineHeader) -> tuple[str, str, int]:

@@ -33,7 +33,6 @@ class RepliesJudged:
     """The replies of a task were judged."""
 
     judgements: tuple[Judgement, ...]
-    """One a reply, in their order."""
     seconds: float | None
     """Time of judging them where it was done, without the way there; None: no worker could."""
 
@@ -53,11 +52,7 @@ class ReplyTask(SingleEventTask):
 
 
 class ReplyExecutor:
-    """Judges replies in this process, as many at once as it is given.
-
-    Args:
-        detectors: the judges.
-    """
+    """Judges replies in this process, as many at once as it is given."""
 
     def __init__(self, detectors: Sequence[Detector]) -> None:
         self._detectors = detectors
@@ -89,7 +84,6 @@ class ReplyJudge:
 
     executor: TaskExecutor
     detector: int = 0
-    """The detector's number in the executor."""
     parts: int = 1
     """Parts that are judged side by side, each by a worker of its own."""
 
@@ -237,16 +231,16 @@ def _read_view(number: int, given: Any) -> TurnView:
 
 def _rename(given: dict[Any, Any]) -> dict[str, Any]:
     """Return the keys by the names of `TurnView`, without what a table calls missing."""
-    held = {str(key): value for key, value in given.items() if value is not None and not _is_nan(value)}
+    held = {
+        str(key): value
+        for key, value in given.items()
+        if value is not None and not (isinstance(value, float) and math.isnan(value))
+    }
     fields = [field for name, field in _FIELDS.items() if name not in held]
     for field, name in Reading().choose(held, *fields).items():
         ours = next(one for one, other in _FIELDS.items() if other == field)
         held[ours] = held.pop(name)
     return held
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _describe_kind(value: Any) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,20 +18,25 @@ from hallulab.chatbots.registry import is_searching
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.simulator.engine.batch import sending_waves
-from hallulab.simulator.engine.execution import ProgressBars, execute, freeze_long_lived_objects
+from hallulab.simulator.engine.execution import execute, freeze_long_lived_objects
 from hallulab.simulator.engine.executors import ConversationWork, Executor, LocalExecutor, read_vectors
-from hallulab.simulator.engine.models import OpenModels, RunSettings, build_knowledge, open_models
+from hallulab.simulator.engine.models import (
+    OpenModels,
+    RunSettings,
+    build_knowledge,
+    list_asked_models,
+    open_models,
+    warn_of,
+)
 from hallulab.simulator.engine.participants import Participants, is_model_needed
 from hallulab.simulator.engine.plan import (
     REPLIES,
     Branching,
-    Job,
-    Plan,
     check_plan,
     load_attacked,
     plan,
 )
+from hallulab.simulator.engine.progress import ProgressBars
 from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor
 from hallulab.simulator.records.choices import ensure_model
@@ -45,14 +49,10 @@ from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.leads import require_components_named, require_models_named
 from hallulab.simulator.records.provenance import (
     Provenance,
-    add_answers,
     identify_makers,
-    list_asked_models,
     require_same_experiment,
 )
 from hallulab.simulator.records.recipients import UserWords
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,6 @@ class Run:
     judge: bool = True
     """False only simulates; the experiment's detectors are saved for later."""
     planted: AttackRecord | None = None
-    """Record of the attack; None without one."""
     branching: Branching | None = None
     """Where conversations branch off from a finished run; None: they begin at their beginning."""
     workers: WorkerExecutor | None = None
@@ -126,9 +125,7 @@ class Run:
             # If the server did not start, its error is the one to report.
             if embedding is not None and not embedding.done():
                 embedding.cancel()
-        for detector in self.participants.detectors:
-            for sentence in detector.warnings:
-                _log.warning(sentence)
+        warn_of(self.participants.detectors)
 
     def describe_provenance(self) -> Provenance:
         """Return what experiment.json says of the run, once its models are served."""
@@ -150,29 +147,16 @@ class Run:
             read_how=self.models.pool.read_how if self.asks_model else (),
         )
 
-    async def hold(self, jobs: Sequence[Job] | Plan, journals: Journals) -> None:
-        """Hold and judge what the folder lacks; call it within `working`, as often as needed.
-
-        Args:
-            jobs: the conversations wanted.
-            journals: what the folder has that counts.
-
-        Raises:
-            OperationalError: server, endpoint or disk failed.
-            ReplayMiss: the recording lacks an answer.
-        """
-        executor: Executor = self.workers or LocalExecutor(self.participants)
-        await execute(self.participants.detectors, jobs, self.folder, self.progress, journals, executor)
-
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[None]:
-        """Prepare workers and show progress while the block runs; write how endpoints answered at its end.
+    async def working(self) -> AsyncIterator[Executor]:
+        """Yield who holds and judges, and show progress; write at the end how endpoints answered.
 
         Raises:
             OperationalError: server, endpoint or disk failed.
             ReplayMiss: the recording lacks an answer.
         """
         models, workers = self.models, self.workers
+        executor = workers or LocalExecutor(self.participants)
         if workers is not None:
             settings, knowledge = models.settings, self.participants.knowledge_base
             vectors = None if settings.ray in (None, LOCAL) else read_vectors(knowledge.folder)
@@ -183,8 +167,12 @@ class Run:
             )
         try:
             with self.progress, freeze_long_lived_objects():
-                async with sending_waves(models.waves, models.pool, self.progress.show):
-                    yield
+                async with AsyncExitStack() as until_the_end:
+                    if models.waves is not None:
+                        addresses = [models.pool.get(name).endpoint.base_url for name in models.pool.names]
+                        waves = models.waves.sending_waves(addresses, self.progress.show)
+                        await until_the_end.enter_async_context(waves)
+                    yield executor
             if workers is not None:
                 await workers.leave()
             if models.limits is not None:
@@ -193,11 +181,11 @@ class Run:
         finally:
             read_how = models.pool.read_how if self.asks_model else models.pool.list_bots()
             by_workers = workers.read_how if workers else ()
-            did = [replica.did for replica in models.pool.replicas]
-            add_answers(self.folder, did, (*read_how, *by_workers))
+            answered = [replica.did for replica in models.pool.replicas]
+            self.folder.add_answers(answered, (*read_how, *by_workers))
 
 
-Strategy = Callable[[Run, ComponentVersions, Journals], Coroutine[Any, Any, None]]
+Strategy = Callable[[Run, Executor, ComponentVersions, Journals], Coroutine[Any, Any, None]]
 """Has the conversations of a run held and judged; `hallulab.simulator.decide.run` does so in batches."""
 
 
@@ -250,16 +238,15 @@ async def run_experiment(
             await run.serve()
             provenance = run.describe_provenance()
             made_by = provenance.made_by
+            provenance.write(folder, journals, settings.fresh, branching.free if branching else None)
             jobs = [] if made_by is None else plan(experiment, scenario, made_by, branching)
-            if not settings.fresh:
-                provenance.warn_of_changes(folder, journals)
-            provenance.write(folder, settings.fresh, branching.free if branching else None)
-            async with run.working():
+            async with run.working() as executor:
                 counting = journals.of(folder.read_makers())
                 if strategy is None or made_by is None:
-                    await run.hold(jobs, counting)
+                    detectors = run.participants.detectors
+                    await execute(detectors, jobs, folder, run.progress, counting, executor)
                 else:
-                    await strategy(run, made_by, counting)
+                    await strategy(run, executor, made_by, counting)
             if any(bot.kind == GUARDED for bot in experiment.chatbots):
                 write_guard_log(folder)
     return scenario

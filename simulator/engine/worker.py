@@ -25,7 +25,7 @@ from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMis
 from hallulab.simulator.engine.execution import freeze_long_lived_objects
 from hallulab.simulator.engine.executors import TaskExecutor, WorkTask
 from hallulab.simulator.engine.models import make_limits, open_pool
-from hallulab.simulator.engine.workers import Driver, WorkerConfig
+from hallulab.simulator.engine.workers import Driver, Line, WorkerConfig
 from hallulab.simulator.records.experiment import Experiment
 
 
@@ -70,23 +70,8 @@ def main(descriptor: int, libraries: Sequence[str]) -> None:
     serve(Pipe(descriptor), libraries)
 
 
-class DriverLine(Protocol):
-    """Connects a worker with the process that started it."""
-
-    def send(self, message: Any) -> None:
-        """Send an object."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield what comes, until the other end is closed. Blocks."""
-
-
-def serve(line: DriverLine, libraries: Sequence[str]) -> None:
-    """Perform tasks until the line ends, or until a message ends it, in an event loop of its own.
-
-    Args:
-        line: where they come from.
-        libraries: what to import first.
-    """
+def serve(line: Line, libraries: Sequence[str]) -> None:
+    """Perform tasks until the line ends, or until a message ends it, in an event loop of its own."""
     for library in libraries:
         importlib.import_module(library)
     asyncio.run(_WorkerMain(line).serve())
@@ -98,13 +83,7 @@ class ExecutorMaker(Protocol):
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
     ) -> TaskExecutor:
-        """Make it, in a worker.
-
-        Args:
-            experiment: the one of `ModelWork`.
-            pool: its models, which have their addresses.
-            limits: see `Participants`.
-        """
+        """Make it, in a worker."""
         ...
 
 
@@ -113,7 +92,6 @@ class ModelWork:
     """Tasks that may ask the models of an experiment (a `Work`)."""
 
     experiment: Experiment
-    """The experiment, with its model."""
     maker: ExecutorMaker
     base_url: str
     """Where models without an address of their own are served."""
@@ -143,7 +121,7 @@ class ModelWork:
 class _WorkerMain:
     """Performs the tasks that the other process sends, and sends the events."""
 
-    def __init__(self, line: DriverLine) -> None:
+    def __init__(self, line: Line) -> None:
         self._line = line
         self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._recording = threading.Lock()
@@ -219,7 +197,7 @@ class _WorkerMain:
 class _Warnings(logging.Handler):
     """Sends warnings, without their tracebacks, to be shown there."""
 
-    def __init__(self, line: DriverLine) -> None:
+    def __init__(self, line: Line) -> None:
         super().__init__(logging.WARNING)
         self._line = line
 

@@ -89,11 +89,7 @@ def share(message: Any) -> Any:
 
 
 class _Actor:
-    """A worker in an actor.
-
-    Args:
-        libraries: what it imports first.
-    """
+    """A worker in an actor."""
 
     def __init__(self, libraries: Sequence[str]) -> None:
         self._libraries = libraries
@@ -119,30 +115,24 @@ class _Actor:
 
 
 class _LineEnds:
-    """The worker's end of a line, within an actor (`hallulab.simulator.engine.worker.DriverLine`)."""
+    """The worker's end of a line, within an actor (a `Line`)."""
 
     def __init__(self) -> None:
         self.heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.said: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def send(self, message: Any) -> None:
-        """See `DriverLine`."""
+        """See `Line`."""
         self.said.put(message)
 
     def __iter__(self) -> Iterator[Any]:
-        """See `DriverLine`."""
+        """See `Line`."""
         while True:
             yield self.heard.get()
 
 
 class ActorStarter:
-    """Starts actors, each with a line to it.
-
-    Args:
-        resources: what each takes, by Ray's names.
-        libraries: what it imports first.
-        workers: how many there are at the same time.
-    """
+    """Starts actors, each with a line to it."""
 
     def __init__(self, resources: Mapping[str, float], libraries: Sequence[str], workers: int) -> None:
         self._resources = resources
@@ -160,12 +150,7 @@ class ActorStarter:
 
 
 class RayLine:
-    """Starts a worker as an actor, and connects with it (`hallulab.simulator.engine.workers.WorkerLine`).
-
-    Args:
-        resources: what the actor takes, by Ray's names.
-        libraries: what it imports first.
-    """
+    """Starts a worker as an actor, and connects with it (`hallulab.simulator.engine.workers.WorkerLine`)."""
 
     def __init__(self, resources: Mapping[str, float], libraries: Sequence[str]) -> None:
         self._ray = ray = importlib.import_module("ray")
@@ -208,11 +193,6 @@ async def start_workers(
 ) -> AsyncIterator[WorkerExecutor | None]:
     """Yield worker processes, or actors of a Ray cluster; None: this process does the work.
 
-    Args:
-        settings: say how many, and where.
-        experiment: says how much each does at once.
-        searches: whether documents are searched.
-
     Raises:
         UsageError: what Ray is given is wrong, or it is not installed.
         OperationalError: the cluster cannot be started or joined.
@@ -227,7 +207,10 @@ async def start_workers(
         elif settings.workers == 1:
             yield None
             return
-        async with WorkerExecutor(settings.workers, _share(experiment, settings), start) as workers:
+        most = experiment.at_once  # of each worker; what is found out is found out for all of them together
+        if experiment.concurrency == AUTO:
+            most = max(1, most // settings.workers)
+        async with WorkerExecutor(settings.workers, most, start) as workers:
             yield workers
 
 
@@ -264,9 +247,3 @@ def configure_workers(
     )
     config = WorkerConfig(work, settings.prepare_worker)
     workers.configure(config if settings.ray is None else share(config), pool.recording, pool.replicas)
-
-
-def _share(experiment: Experiment, settings: RunSettings) -> int:
-    """Return how much each worker does at once at most."""
-    shared = experiment.concurrency == AUTO
-    return max(1, experiment.at_once // settings.workers) if shared else experiment.at_once

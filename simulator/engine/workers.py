@@ -41,14 +41,18 @@ SLOW_TO_SEARCH = ("lancedb",)
 """Libraries that are imported at the first search, which stops all conversations of a process for seconds."""
 
 
-class WorkerLine(Protocol):
-    """Connects this process with a worker that it has started."""
+class Line(Protocol):
+    """One end of what connects a worker with the process that started it."""
 
     def send(self, message: Any) -> None:
         """Send an object. If the other end is closed, the one who receives finds out."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield what the worker sends until it has ended. Blocks."""
+        """Yield what comes until the other end is closed. Blocks."""
+
+
+class WorkerLine(Line, Protocol):
+    """The end of the process that has started the worker."""
 
     def explain_end(self) -> str:
         """Return how the worker ended, after its last message."""
@@ -236,11 +240,7 @@ class _WorkerExited(Exception):
 
 
 class _Worker:
-    """A worker, seen from this process.
-
-    Args:
-        line: connects with it.
-    """
+    """A worker, seen from this process."""
 
     def __init__(self, line: WorkerLine) -> None:
         self.gone: BaseException | None = None

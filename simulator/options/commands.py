@@ -62,18 +62,9 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
         str | None,
         Flag("Limit for --until-decided: 40personas, 200000tokens or 30minutes.", metavar="AMOUNT"),
     ] = None
-    keep_all: Annotated[
-        bool,
-        Flag("Let chatbots that are clearly worse go on in --until-decided."),
-    ] = False
-    estimate: Annotated[
-        bool,
-        Flag("Play two personas, and estimate by them what all would cost."),
-    ] = False
-    no_judge: Annotated[
-        bool,
-        Flag("Only simulate the conversations; `detect` judges them later."),
-    ] = False
+    keep_all: Annotated[bool, Flag("Let chatbots that are clearly worse go on in --until-decided.")] = False
+    estimate: Annotated[bool, Flag("Play two personas, and estimate by them what all would cost.")] = False
+    no_judge: Annotated[bool, Flag("Only simulate the conversations; `detect` judges them later.")] = False
 
     def collect_deciding_fields(self) -> dict[str, Any]:
         """Return those of `until_decided` of an experiment that were given."""
@@ -158,12 +149,10 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
         Gold | None, Flag("Measure on what annotators found in a run folder, which stands for the data set.")
     ] = None
     option: Annotated[
-        Sequence[str] | Mapping[str, Any],
-        Flag("NAME=VALUE: an option of the data set; may be repeated."),
+        Sequence[str] | Mapping[str, Any], Flag("NAME=VALUE: an option of the data set; may be repeated.")
     ] = ()
     by: Annotated[
-        Sequence[str],
-        Flag("Break the numbers down by this field of the replies' `meta`; may be repeated."),
+        Sequence[str], Flag("Break the numbers down by this field of the replies' `meta`; may be repeated.")
     ] = ()
     limit: Annotated[int | None, Flag("At most this many replies.", least=1)] = None
     seed: Annotated[
@@ -222,10 +211,7 @@ class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
         ),
     ] = (1, 4, 8)
     seed: Annotated[int, Flag("Seed of all choices.")] = 0
-    fluent: Annotated[
-        bool,
-        Flag("Let the model write the errors; else rules do, and none is asked."),
-    ] = False
+    fluent: Annotated[bool, Flag("Let the model write the errors; else rules do, and none is asked.")] = False
 
 
 @dataclass(frozen=True)
@@ -246,8 +232,7 @@ class CalibrateOptions(ModelOptions, RecordingOptions):
     count: Annotated[int, Flag("Errors to plant; each has a clean twin.", least=20)] = 200
     seed: Annotated[int | None, Flag("Seed of all choices, and of the detectors.")] = None
     policy: Annotated[
-        str | None,
-        Flag("Fit the thresholds of this policy's topics instead, for a guarded chatbot."),
+        str | None, Flag("Fit the thresholds of this policy's topics instead, for a guarded chatbot.")
     ] = None
     out: Annotated[StrPath | None, Flag("File to write that policy into.")] = None
 
@@ -335,8 +320,7 @@ class GateOptions:
         ),
     ] = False
     planted: Annotated[
-        StrPath | None,
-        Flag("JSON of `hallulab bench` on planted errors, from which they are known."),
+        StrPath | None, Flag("JSON of `hallulab bench` on planted errors, from which they are known.")
     ] = None
     markdown: Annotated[StrPath | None, Flag("Write the answer here, for a comment.")] = None
     junit: Annotated[StrPath | None, Flag("Write it here as JUnit XML.")] = None
@@ -363,8 +347,7 @@ class DerivedOptions(ModelOptions, RecordingOptions):
         int, Flag("Seed of the choice that --limit makes, of the answers drawn, and sampled.")
     ] = 0
     wrong: Annotated[
-        Wrong,
-        Flag("Wrong answers: made up, or out of a passage that does not answer the question."),
+        Wrong, Flag("Wrong answers: made up, or out of a passage that does not answer the question.")
     ] = "invented"
     both: Annotated[bool, Flag("Both answers of each question; by default one at random.")] = False
 
@@ -376,8 +359,7 @@ class InitOptions(ModelOptions, RecordingOptions):
     directory: Annotated[StrPath | None, Flag("A new or empty folder.", argument=True, metavar="DIR")] = None
     _: KW_ONLY
     documents: Annotated[
-        StrPath | None,
-        Flag("Folder of your documents: a model writes the pack's personas from them."),
+        StrPath | None, Flag("Folder of your documents: a model writes the pack's personas from them.")
     ] = None
     strict: Annotated[bool, STRICT] = False
     from_chats: Annotated[

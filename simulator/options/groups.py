@@ -27,7 +27,6 @@ class Flag:
     """How an option stands on the command line."""
 
     help: str
-    """Its line of `--help`."""
     names: tuple[str, ...] = ()
     """Its spellings; none: the field's name."""
     least: int | None = None
@@ -37,9 +36,7 @@ class Flag:
     number_from: int | None = None
     """Smallest number of a list of whole numbers; None: it is a list of names."""
     argument: bool = False
-    """True for an argument that has a place and no flag."""
     metavar: str | None = None
-    """Name of the value in `--help`."""
 
 
 @dataclass(frozen=True)

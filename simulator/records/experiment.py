@@ -36,13 +36,10 @@ ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent
 """The five chatbots of the HalluDetect paper, used by default."""
 
 DEFAULT_DETECTORS = ("halludetect", "metarag")
-"""The detectors that run when none are named."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-"""Pattern of the name of a chatbot or detector."""
 
 DEFAULT_SCENARIO = "consumer-grievance-india"
-"""The pack that is used when none is named."""
 
 
 class Component(Frozen):

@@ -21,7 +21,6 @@ BATCH = 4
 """Personas of a batch. After each, the chatbots are compared."""
 
 Unit = Literal["personas", "tokens", "minutes"]
-"""Unit of a budget."""
 
 _BUDGET = re.compile(r"\s*([1-9][0-9]{0,11})\s*(personas|tokens|minutes)\s*")
 
@@ -82,13 +81,11 @@ class UntilDecided(Frozen):
         return self.budget.amount if self.budget is not None and self.budget.unit == unit else None
 
 
-def _read_switch(value: Any) -> Any:
-    """Return all defaults for `true`, and nothing for `false`."""
-    return ({} if value else None) if isinstance(value, bool) else value
-
-
-MaybeUntilDecided = Annotated[UntilDecided | None, BeforeValidator(_read_switch)]
-"""The field of an experiment."""
+# `true` is all defaults, `false` is nothing.
+MaybeUntilDecided = Annotated[
+    UntilDecided | None,
+    BeforeValidator(lambda value: ({} if value else None) if isinstance(value, bool) else value),
+]
 
 
 def join_deciding(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,11 +98,6 @@ def join_deciding(values: Mapping[str, Any], newer: Mapping[str, Any]) -> dict[s
 
 def require_decidable(chatbots: int, detectors: int, count: int | None) -> None:
     """Check that an experiment can go on until it is decided.
-
-    Args:
-        chatbots: how many it has.
-        detectors: how many it has.
-        count: its field.
 
     Raises:
         ValueError: there is one chatbot or no detector, or users are drawn otherwise.

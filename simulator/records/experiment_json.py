@@ -189,6 +189,16 @@ class SavedExperiment(Frozen):
         """True if no user was simulated here: the conversations were imported, or a person held them."""
         return self.imported is not None or self.live is not None
 
+    def adding_answers(self, answered: Sequence[Answered], read_how: Sequence[ReadHow]) -> SavedExperiment:
+        """Return this with what endpoints answered just now, and how models were read."""
+        known = {one.base_url: one for one in self.endpoints}
+        for one in answered:
+            before = known.get(one.base_url, Answered(base_url=one.base_url))
+            counts = {"answered": before.answered + one.answered, "failed": before.failed + one.failed}
+            known[one.base_url] = before.model_copy(update=counts)
+        how = tuple(dict.fromkeys((*self.read_how, *read_how)))
+        return self.model_copy(update={"endpoints": tuple(known.values()), "read_how": how})
+
     @field_validator("experiment")
     @classmethod
     def _says_what_was_run(cls, experiment: Experiment) -> Experiment:

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from hallulab.agents.models.abilities import ReadHow
+from hallulab.agents.models.replicas import Answered
 from hallulab.agents.models.wave_files import clear_waves
 from hallulab.scenarios.datasets.annotations import TurnPlace
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -44,7 +46,7 @@ class RunFolder:
         self.conversations = path / "conversations.jsonl"
         self.verdicts = path / "verdicts.jsonl"
         self.turns = path / "turns.jsonl"
-        """Turns of conversations that were cut off (`hallulab.simulator.records.journal_files`)."""
+        """Turns of conversations that were cut off (`hallulab.simulator.engine.execution`)."""
         self.audit = path / "audit.jsonl"
         self.report = path / "report.json"
         self.table = path / "report.csv"
@@ -266,6 +268,18 @@ class RunFolder:
     def write_experiment(self, saved: SavedExperiment) -> None:
         """Replace experiment.json in one step."""
         write_atomically(self.experiment, saved.text())
+
+    def add_answers(self, answered: Sequence[Answered], read_how: Sequence[ReadHow]) -> None:
+        """Add what endpoints answered just now, and how models were read, to what experiment.json says.
+
+        Raises:
+            OperationalError: it cannot be written.
+            UsageError: it is damaged.
+        """
+        saved = self.read_experiment() if answered or read_how else None
+        added = saved and saved.adding_answers(answered, read_how)
+        if added is not None and added != saved:
+            self.write_experiment(added)
 
     def read_conversations(self) -> Sequence[Conversation]:
         """Read the conversations that count (`hallulab.simulator.records.journals`)."""

@@ -131,17 +131,12 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
     format = options.format or format_of(file, reading)
     about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))
     scenario = SCENARIO if named is None else locate_pack(named)
-    source = _build_evidence_source(pack)
+    source, defaults = None, Experiment()
+    if pack.documents:
+        knowledge = KnowledgeBase(pack, embedding_model=defaults.embedding_model)
+        source = EvidenceSource(knowledge, defaults.top_k)
     counts = await import_chats(file, folder, about, scenario, source, reading, tuple(found.files))
     return folder, format, counts, reading
-
-
-def _build_evidence_source(pack: Scenario) -> EvidenceSource | None:
-    """Return where evidence is searched; None without documents."""
-    if not pack.documents:
-        return None
-    defaults = Experiment()
-    return EvidenceSource(KnowledgeBase(pack, embedding_model=defaults.embedding_model), defaults.top_k)
 
 
 async def import_chats(

@@ -1,11 +1,8 @@
-"""The files of a run's journals: lazily read lines, shards, and turns of cut-off conversations.
+"""The files of a run's journals: lazily read lines, and shards.
 
 A run of many conversations has sixteen journals of each kind, chosen by the persona. All conversations of a
 persona, and the verdicts on them, are in one shard. So a shard can be counted alone: comparisons of chatbots
 are paired by persona, and intervals resample personas.
-
-A turn is a line of `turns.jsonl` from when it ends until its conversation is in the journal of conversations.
-So the file is empty or missing unless a run is under way or was cut off.
 """
 
 from __future__ import annotations
@@ -13,8 +10,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 from array import array
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import repeat
 from pathlib import Path
@@ -24,10 +20,9 @@ from typing import BinaryIO, Generic, Self, TypeVar, overload
 from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.atomic import write_atomically
-from hallulab.scenarios.files.json_text import LineWriter, read_lines
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.opening import open_file
-from hallulab.scenarios.transcript import Conversation, Frozen, Turn, Verdict
+from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.experiment_file import describe
 
 Line = TypeVar("Line", bound=BaseModel)
@@ -198,106 +193,3 @@ class JournalFiles:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
-
-
-MOST_DEAD_LINES = 1000
-"""Lines of ended conversations in the file, above which it is rewritten; more if more lines are alive."""
-
-
-class TurnLine(Frozen):
-    """A line of `turns.jsonl`."""
-
-    conversation: str
-    """Identifier of the conversation."""
-    turn: Turn
-
-
-def read_turns(path: Path, ended: Container[str] = ()) -> dict[str, list[Turn]]:
-    """Read the turns of conversations that were cut off.
-
-    Args:
-        path: the file; it need not exist.
-        ended: identifiers of conversations that stand in their journal, and are left out here.
-
-    Raises:
-        UsageError: a line is wrong, or a turn before it is missing; names the line.
-    """
-    found: dict[str, list[Turn]] = {}
-    for number, value in read_lines(path):
-        try:
-            line = TurnLine.model_validate(value)
-        except ValidationError as error:
-            raise UsageError(describe_flaw(path, number, error)) from error
-        if line.conversation in ended:
-            continue
-        turns = found.setdefault(line.conversation, [])
-        if line.turn.index == 0:
-            turns.clear()  # a worker that died may have restarted the conversation
-        if line.turn.index != len(turns):
-            raise UsageError(
-                f"{path}, line {number}: field `turn.index`: turn {line.turn.index} follows {len(turns)} "
-                f"turns of conversation {line.conversation!r}. Delete the conversation's lines: it then "
-                "starts over."
-            )
-        turns.append(line.turn)
-    return found
-
-
-class TurnJournal:
-    """Appends turns, and removes those of conversations that have ended.
-
-    Args:
-        path: the file.
-        earlier: what stands in it and counts (`read_turns`).
-
-    Raises:
-        OperationalError: the file cannot be opened or written.
-    """
-
-    def __init__(self, path: Path, earlier: Mapping[str, Sequence[Turn]]) -> None:
-        self.path = path
-        self._alive = Counter({conversation: len(turns) for conversation, turns in earlier.items()})
-        """Lines of each conversation that has not ended."""
-        self._dead = 0
-        if path.exists():
-            self._write(earlier)
-        self._file = LineWriter(path)
-
-    def append(self, conversation: str, turn: Turn) -> None:
-        """Write a turn. The operating system has it before this returns."""
-        self._file.append(TurnLine(conversation=conversation, turn=turn).model_dump_json())
-        self._alive[conversation] += 1
-
-    def remove(self, conversation: str) -> None:
-        """Remove the turns of a conversation, which stands in its own journal by now.
-
-        Its lines may stay for a while. Whoever reads them knows that they do not count any more.
-        """
-        self._dead += self._alive.pop(conversation, 0)
-        if not self._alive:
-            self._file.clear()
-            self._dead = 0
-        elif self._dead > max(MOST_DEAD_LINES, self._alive.total()):
-            self._file.close()
-            self._drop_dead_lines()
-            self._file = LineWriter(self.path)
-
-    def close(self) -> None:
-        """Close the file, and remove what does not count in it, or the file."""
-        self._file.close()
-        if not self._alive:
-            self.path.unlink(missing_ok=True)
-        elif self._dead:
-            self._drop_dead_lines()
-
-    def _drop_dead_lines(self) -> None:
-        self._write({one: turns for one, turns in read_turns(self.path).items() if one in self._alive})
-        self._dead = 0
-
-    def _write(self, turns: Mapping[str, Sequence[Turn]]) -> None:
-        lines = (
-            TurnLine(conversation=conversation, turn=turn).model_dump_json()
-            for conversation, held in turns.items()
-            for turn in held
-        )
-        write_atomically(self.path, "".join(f"{line}\n" for line in lines))

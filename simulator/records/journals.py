@@ -51,7 +51,6 @@ class LineHeader(NamedTuple):
     chatbot: str
     version: str
     failed: bool
-    """True if it ended with an error."""
     turns: int
 
 
@@ -89,11 +88,9 @@ class Journals:
     @cached_property
     def failed(self) -> frozenset[VerdictKey]:
         """Keys of the verdicts that failed."""
-        if self._failed is not None:
-            return self._failed
-        return frozenset(
-            build_verdict_key(verdict) for verdict in self.verdicts if verdict.outcome == "failed"
-        )
+        if self._failed is None:
+            return frozenset(build_verdict_key(one) for one in self.verdicts if one.outcome == "failed")
+        return self._failed
 
     def of(self, made_by: ComponentVersions | None) -> Journals:
         """Return these without conversations of other makers, and verdicts on them; all of them for None."""
@@ -128,10 +125,9 @@ class Journals:
             found[key.conversation].append(position)
         order: Sequence[int] = range(len(self.heads))
         order = sorted(order, key=self.heads.__getitem__) if by_case else order
-        verdicts = _iterate_at(
-            self.verdicts, [place for one in order for place in found.get(self.heads[one].id, ())]
-        )
-        for one, conversation in zip(order, _iterate_at(self.conversations, order), strict=True):
+        places = [place for one in order for place in found.get(self.heads[one].id, ())]
+        verdicts = iter(_select_lines(self.verdicts, places))
+        for one, conversation in zip(order, _select_lines(self.conversations, order), strict=True):
             own = [next(verdicts) for _ in found.get(self.heads[one].id, ())]
             yield conversation, sorted(own, key=lambda verdict: (verdict.detector, verdict.turn))
 
@@ -345,10 +341,6 @@ def _join_lines(parts: Sequence[Sequence[Line]]) -> Sequence[Line]:
     if lazy and len(lazy) == len(parts):
         return LazyJournal.join(lazy)
     return [line for part in parts for line in part]
-
-
-def _iterate_at(lines: Sequence[Line], positions: Sequence[int]) -> Iterator[Line]:
-    return lines.at(positions) if isinstance(lines, LazyJournal) else (lines[place] for place in positions)
 
 
 def _select_lines(lines: Sequence[Line], positions: Sequence[int]) -> Sequence[Line]:

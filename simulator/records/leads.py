@@ -47,7 +47,6 @@ class Lead:
     """A text of an experiment that leads out of it."""
 
     field: str
-    """The experiment's field that it stands in."""
     component: str
     """Name of the chatbot or detector whose option it is; empty: it is no option."""
     target: Target | Literal["unknown"]

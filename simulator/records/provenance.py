@@ -15,7 +15,6 @@ from typing import Any
 from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.models.prompt import load_prompt, load_prompt_at
-from hallulab.agents.models.replicas import Answered
 from hallulab.agents.served_model import ClaimCheck, ClaimChecks
 from hallulab.agents.users.flaws import USER_PROMPTS
 from hallulab.agents.users.user import compute_user_version
@@ -35,7 +34,7 @@ from hallulab.simulator.records.choices import (
     get_model_name,
     select_personas,
 )
-from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import (
     BranchedFrom,
     ComponentVersions,
@@ -65,13 +64,11 @@ class Provenance:
     verifying: Mapping[str, ClaimCheck | None] = field(default_factory=dict)
     """Name of a chatbot → how it verifies its claims; the other chatbots' entries stay."""
     planted: AttackRecord | None = None
-    """Record of the attack; None without one."""
     branched_from: BranchedFrom | None = None
     """The run that conversations branch off from; None: they begin at their beginning."""
     prefixes: Mapping[str, str] = field(default_factory=dict)
     """Hashes of the texts that they branch off from."""
     revision: str | None = None
-    """Revision of the served model; None: not known."""
     read_how: Sequence[ReadHow] = ()
     """How the models' answers are read now; earlier entries stay."""
 
@@ -110,27 +107,34 @@ class Provenance:
             update["identity"] = {**before.identity, **identity}
             update["branched_from"] = self.branched_from
             same_user = before.made_by is not None and before.made_by.user == self.made_by.user
-            # Conversations of another user count no more, and so do their seeds.
-            earlier = before.seeds if same_user else ()
-            update["seeds"] = tuple(sorted({*earlier, *enumerate_seeds(self.experiment, self.scenario)}))
-            update["made_by"] = self.made_by.joining(before.made_by)
             sources = describe_sources(self.experiment, self.scenario, self.branched_from is not None)
             if before.sources is not None:  # chatbots that took part earlier and do not now stay
                 known = {**before.sources.chatbots, **sources.chatbots}
                 sources = sources.model_copy(update={"chatbots": known})
             update["sources"] = sources
+            # Conversations of another user count no more, and so do their seeds.
+            earlier = before.seeds if same_user else ()
+            update["seeds"] = tuple(sorted({*earlier, *enumerate_seeds(self.experiment, self.scenario)}))
             planted = self.planted
             if planted is not None and before.planted is not None:
                 instructions = {**before.planted.instructions, **planted.instructions}
                 planted = planted.model_copy(update={"instructions": instructions})
             update["planted"] = planted
+            update["made_by"] = self.made_by.joining(before.made_by)
         return before.model_copy(update=update)
 
-    def write(self, folder: RunFolder, fresh: bool = False, copied: Journals | None = None) -> None:
-        """Write experiment.json, or update the existing one.
+    def write(
+        self,
+        folder: RunFolder,
+        journals: Journals | None = None,
+        fresh: bool = False,
+        copied: Journals | None = None,
+    ) -> None:
+        """Write experiment.json, or update the existing one; warn of results that no longer count.
 
         Args:
             folder: the run.
+            journals: all of its journals; None: they are new.
             fresh: nothing stays; the run's files are deleted when everything else is right.
             copied: journals of the run that this one branches off from; None: there is none.
 
@@ -142,35 +146,18 @@ class Provenance:
         unknown = before is None and self.made_by is None
         seeds = sorted({one.seed for one in folder.read_conversations()}) if unknown else ()
         saved = self.update(before, seeds)
+        if before is not None and journals is not None and folder.has_journal:
+            if saved.made_by is not None and self.made_by is not None:
+                for sentence in saved.made_by.describe_stale(journals.of(before.made_by).heads):
+                    _log.warning(sentence)
+            for name in (one.name for one in self.detectors):
+                if before.detectors.get(name, saved.detectors[name]) != saved.detectors[name]:
+                    _log.warning("detector %s has changed: its verdicts are computed again.", name)
         if fresh:
             folder.clear()
         if copied is not None:
             folder.write_free_running(copied)
         folder.write_experiment(saved)
-
-    def warn_of_changes(self, folder: RunFolder, journals: Journals) -> None:
-        """Warn of results that no longer count, because a user, chatbot or detector has changed.
-
-        Call this before `write`.
-
-        Args:
-            folder: the run.
-            journals: all of its journals.
-
-        Raises:
-            UsageError: the folder is damaged.
-        """
-        saved = folder.read_experiment()
-        if saved is None or not folder.has_journal:
-            return
-        if self.made_by is not None:
-            now = self.made_by.joining(saved.made_by)
-            for sentence in now.describe_stale(journals.of(saved.made_by).heads):
-                _log.warning(sentence)
-        for detector in self.detectors:
-            before = saved.detectors.get(detector.name)
-            if before is not None and before != detector.version:
-                _log.warning("detector %s has changed: its verdicts are computed again.", detector.name)
 
 
 def require_same_experiment(
@@ -208,7 +195,7 @@ def compute_identity(
 ) -> dict[str, Any]:
     """Return what must not change while a run folder grows; it may get personas, chatbots and detectors.
 
-    Code and prompts are not in it: if they change, their results are made again (`warn_of_changes`).
+    Code and prompts are not in it: if they change, their results are made again (`Provenance.write`).
     """
     language = choose_language(experiment, scenario)
     return {
@@ -272,26 +259,6 @@ def identify_makers(
     return ComponentVersions(user=digest(user)[:_SHOWN], chatbots=chatbots)
 
 
-def list_asked_models(experiment: Experiment, simulates: bool, judges: bool) -> frozenset[str]:
-    """Return the names of the models that users, chatbots and detectors may ask; the default one always is.
-
-    Args:
-        simulates: whether users and chatbots take part.
-        judges: whether detectors do.
-    """
-    found = {DEFAULT_MODEL}
-    components: list[Component] = []
-    if simulates:
-        found |= {*experiment.user_models, experiment.roles.get("chatbot", DEFAULT_MODEL)}
-        components += experiment.chatbots
-    if judges:
-        found.add(experiment.roles.get("detector", DEFAULT_MODEL))
-        components += experiment.detectors
-    for component in components:
-        found |= {value for _, value in _iterate_texts(component.options) if value in experiment.models}
-    return frozenset(found)
-
-
 def _iterate_texts(options: Mapping[str, Any], within: str = "") -> Iterator[tuple[str, str]]:
     """Yield the texts among options and the options of their parts: `chatbot.options.verifier`."""
     for name, value in options.items():
@@ -324,25 +291,3 @@ def list_prompts(kind: str, options: Mapping[str, Any]) -> dict[str, str]:
     wrapped = find_wrapped_chatbot(options) if kind == GUARDED else None
     inner = {} if wrapped is None else list_prompts(wrapped.kind, wrapped.options)
     return {**inner, **{path: load_prompt_at(path).version for path in own.PROMPTS}}
-
-
-def add_answers(folder: RunFolder, done: Sequence[Answered], read_how: Sequence[ReadHow] = ()) -> None:
-    """Add what endpoints did just now, and how models were read, to what experiment.json says of them.
-
-    Raises:
-        OperationalError: it cannot be written.
-        UsageError: it is damaged.
-    """
-    saved = folder.read_experiment() if done or read_how else None
-    if saved is None:
-        return
-    how = tuple(dict.fromkeys((*saved.read_how, *read_how)))
-    if not done and how == saved.read_how:
-        return
-    known = {one.base_url: one for one in saved.endpoints}
-    for one in done:
-        before = known.get(one.base_url, Answered(base_url=one.base_url))
-        counts = {"answered": before.answered + one.answered, "failed": before.failed + one.failed}
-        known[one.base_url] = before.model_copy(update=counts)
-    update = {"endpoints": tuple(known.values()), "read_how": how}
-    folder.write_experiment(saved.model_copy(update=update))

@@ -65,11 +65,6 @@ class Recipient:
         """True if it would get a key."""
         return self.variable is not None and bool(os.environ.get(self.variable, "").strip())
 
-    @property
-    def mark(self) -> str:
-        """Return what a confirmation sends back: it stands for exactly this address, variable and request."""
-        return digest([self.address, self.variable, *filter(None, [self.request])])[:32]
-
     def describe(self) -> str:
         """Say who gets what, in a line."""
         key = "" if self.variable is None else f" and the key in {self.variable}"
@@ -135,10 +130,6 @@ def list_unnamed(recipients: Sequence[Recipient], named: Collection[Recipient]) 
 
     It does where a key would be sent; beyond this machine, where texts would; and on it, where whoever names
     a server also says what is sent: it may be one that obeys whoever is here.
-
-    Args:
-        recipients: those that would be asked.
-        named: those of the user's own words.
     """
     own, known = frozenset(named), {one.address for one in named}
     return tuple(
@@ -162,10 +153,6 @@ class UserWords:
         """Check that the user has named them, or agrees.
 
         Call this before any request, and before anything is written.
-
-        Args:
-            experiment: what is going to be run.
-            recipients: those of it that would be asked.
 
         Raises:
             UsageError: the user has not named all, and nobody can be asked or says no.

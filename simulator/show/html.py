@@ -19,7 +19,7 @@ from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_number
 from hallulab.simulator.show.document import ShownDocument
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, Template
+    from jinja2 import Template
 
 _COLOURS = 6
 
@@ -53,19 +53,11 @@ def render_part(package: str, template: str, /, **values: Any) -> str:
 
 @cache
 def _load_template(package: str, name: str) -> Template:
-    return make_environment(package).get_template(name)
-
-
-def make_environment(*packages: str) -> Environment:
-    """Make what renders the templates of packages, which may extend and include those of this one.
-
-    Args:
-        packages: their names; the first that has a template gives it.
-    """
+    """Load a template of a package, which may extend and include those of this one."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     def load(name: str) -> str | None:
-        for place in (*packages, __package__):
+        for place in (package, __package__):
             if files(place).joinpath(name).is_file():
                 return load_asset(place, name)
         return None
@@ -80,7 +72,7 @@ def make_environment(*packages: str) -> Environment:
     environment.globals.update(
         number=format_number, nothing=NOTHING, noun=choose_noun, paint=get_style_classes
     )
-    return environment
+    return environment.get_template(name)
 
 
 def load_asset(package: str, name: str) -> str:

@@ -212,11 +212,7 @@ def serve(server: uvicorn.Server, listening: Listening) -> bool:
 
 
 class ClosingStreams:
-    """Serves an application, whose open answers it can end.
-
-    Args:
-        app: the application.
-    """
+    """Serves an application, whose open answers it can end."""
 
     def __init__(self, app: App) -> None:
         self._app = app

@@ -16,16 +16,16 @@ from hallulab.simulator.chat.drafts import ReplyDraft
 from hallulab.simulator.chat.live import LiveChat, ReplyFailed, begin_chat
 from hallulab.simulator.engine.conversation import build_ended_conversation
 from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.show.html import render_part
 from hallulab.simulator.viewer.conversation_page import show_turns
 from hallulab.simulator.viewer.lent_runs import LentRuns
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.responses import (
     answer_json,
-    load_template,
+    answer_page,
     missing_page,
     read_object,
     refuse,
-    render_page,
 )
 from hallulab.simulator.viewer.runs import ShownRuns
 
@@ -46,12 +46,7 @@ LOOK_S = 1.0
 
 
 class ChatPages:
-    """Answers the addresses under `/talk`.
-
-    Args:
-        runs: what the viewer shows.
-        offer: what can be talked to.
-    """
+    """Answers the addresses under `/talk`."""
 
     def __init__(self, runs: ShownRuns, offer: Offer) -> None:
         self._runs = runs
@@ -74,7 +69,7 @@ class ChatPages:
 
     def show(self, request: Request) -> Response:
         """Show the page."""
-        return render_page("talk.html", offer=self._offer)
+        return answer_page("talk.html", offer=self._offer)
 
     async def begin(self, request: Request) -> Response:
         """Begin a conversation: `scenario`, `chatbot` and `detectors`, all among those that can be chosen."""
@@ -162,13 +157,7 @@ async def _follow(talk: LiveConversation, sent: int, request: Request) -> AsyncI
 
 
 class LiveConversation:
-    """One conversation of the page.
-
-    Args:
-        offer: what can be talked to.
-        chatbot: the chatbot's name.
-        detectors: the names of the judges.
-    """
+    """One conversation of the page."""
 
     def __init__(self, offer: Offer, chatbot: str, detectors: Sequence[str]) -> None:
         self.id = secrets.token_hex(8)
@@ -176,7 +165,6 @@ class LiveConversation:
         self.events: list[tuple[str, Any]] = []
         """Kinds and values, in the order in which they happened."""
         self.draft: ReplyDraft | None = None
-        """The reply that is being made; None: none is."""
         self.ended = False
         self._chatbot, self._detectors = chatbot, detectors
         self._messages: asyncio.Queue[str | None] = asyncio.Queue()
@@ -268,7 +256,10 @@ class LiveConversation:
         shown = show_turns(so_far, verdicts, [one.name for one in chat.detectors])[turn.index]
         self._add_event(
             "turn",
-            {"turn": turn.index, "html": load_template("talk_turn.html").render(shown=shown, judged=judged)},
+            {
+                "turn": turn.index,
+                "html": render_part(__package__, "talk_turn.html", shown=shown, judged=judged),
+            },
         )
 
     def _add_event(self, kind: str, value: Any) -> None:

@@ -18,10 +18,11 @@ from hallulab.simulator.viewer.conversation_page import (
     ShownFinding,
     ShownPassage,
     find_citation,
+    list_detectors,
     name_state,
     show_passages,
 )
-from hallulab.simulator.viewer.responses import missing_page, render_page
+from hallulab.simulator.viewer.responses import answer_page, find_run, missing_page
 from hallulab.simulator.viewer.results import RunComparisons
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 
@@ -45,11 +46,7 @@ class BesideColumn:
 
 
 class ComparisonPages:
-    """Answers the addresses of what is side by side.
-
-    Args:
-        runs: the runs.
-    """
+    """Answers the addresses of what is side by side."""
 
     def __init__(self, runs: ShownRuns) -> None:
         self._runs = runs
@@ -67,7 +64,7 @@ class ComparisonPages:
 
     def show_case(self, request: Request) -> Response:
         """Show a persona and seed with several chatbots of a run; `bot` in the address chooses them."""
-        run = self._find(request.path_params["run"])
+        run = find_run(self._runs, request.path_params["run"])
         others = run.index.list_case(request.path_params["chat"])
         wanted = request.query_params.getlist("bot")
         chosen = [one for one in others if not wanted or one.chatbot in wanted] or others
@@ -83,20 +80,22 @@ class ComparisonPages:
         places = list(zip(asked.getlist("run"), asked.getlist("chat"), strict=False))[:MOST_BESIDE]
         if not places:
             raise missing_page()
-        return self._show([self._read(self._find(run), chat) for run, chat in places], run=None, bots=[])
+        return self._show(
+            [self._read(find_run(self._runs, run), chat) for run, chat in places], run=None, bots=[]
+        )
 
     def compare(self, request: Request) -> Response:
         """Show what `hallulab compare` says of runs beside a reference."""
         asked = request.query_params
         reference = asked.get("reference", "")
         ids = [id for id in dict.fromkeys(asked.getlist("run")) if id != reference]
-        runs = [self._find(id) for id in [reference, *ids] if id]
+        runs = [find_run(self._runs, id) for id in [reference, *ids] if id]
         if not reference or not ids:
             reason = "Choose a reference and at least one other run on the page of the runs."
-            return render_page("comparison.html", document=None, reason=reason)
+            return answer_page("comparison.html", document=None, reason=reason)
         found = self._comparisons.compare(runs)
         if found.compared is None:
-            return render_page("comparison.html", document=None, reason=found.reason)
+            return answer_page("comparison.html", document=None, reason=found.reason)
         letters = {one.run.letter: run for one, run in zip(found.compared.runs, runs[1:], strict=True)}
 
         def lead_to_both(run: RunCompared, turn: ChangedTurn) -> str:
@@ -105,11 +104,12 @@ class ComparisonPages:
             return f"/beside?{urlencode([*before, *after])}#turn-{turn.turn}"
 
         document = build_document(found.compared, lead_to_both).of("page")
-        return render_page("comparison.html", document=document)
+        return answer_page("comparison.html", document=document)
 
     def _show(self, columns: Sequence[BesideColumn], **values: Any) -> Response:
-        detectors = _name_detectors(columns)
-        return render_page(
+        folders = [column.run.folder for column in columns]
+        detectors = list_detectors(folders, [verdict for column in columns for verdict in column.verdicts])
+        return answer_page(
             "beside.html",
             columns=columns,
             detectors=detectors,
@@ -118,26 +118,11 @@ class ComparisonPages:
             **values,
         )
 
-    def _find(self, id: str) -> ShownRun:
-        run = self._runs.get(id)
-        if run is None:
-            raise missing_page()
-        run.updater.update()
-        return run
-
     def _read(self, run: ShownRun, chat: str) -> BesideColumn:
         found = run.index.read_chat(chat)
         if found is None:
             raise missing_page()
         return BesideColumn(run, *found)
-
-
-def _name_detectors(columns: Sequence[BesideColumn]) -> list[str]:
-    """Return the detectors of the runs, in their order, then others that judged."""
-    saved = [column.run.folder.read_experiment() for column in columns]
-    named = [name for one in saved if one is not None for name in one.detectors]
-    judged = sorted({verdict.detector for column in columns for verdict in column.verdicts})
-    return list(dict.fromkeys([*named, *judged]))
 
 
 @dataclass(frozen=True)
@@ -158,7 +143,6 @@ class BesideCell:
     pieces: tuple[ReplyPiece, ...]
     """The reply, cut where the flagging by any detector changes."""
     findings: tuple[BesideFinding, ...]
-    """The hallucinations by all detectors."""
     states: tuple[str, ...]
     """`Lane.state` of each detector."""
     passages: tuple[ShownPassage, ...]
@@ -184,12 +168,7 @@ class BesideTurn:
 
 
 def lay_out_beside(columns: Sequence[BesideColumn], detectors: Sequence[str]) -> list[BesideTurn]:
-    """Lay conversations out beside each other, by the number of exchanges before each turn.
-
-    Args:
-        columns: the conversations, from left to right.
-        detectors: names of the detectors that are shown.
-    """
+    """Lay conversations out beside each other, by the number of exchanges before each turn."""
     shown = [_show_cells(column.chat, column.verdicts, detectors) for column in columns]
     depths = sorted({depth for cells in shown for depth in cells})
     return [BesideTurn(depth, tuple(cells.get(depth) for cells in shown)) for depth in depths]

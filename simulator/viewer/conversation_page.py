@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
 from hallulab.simulator.annotate.marks import identify_flag
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.reader import cut_scored_words, cut_segments
 from hallulab.simulator.viewer.labels import Labelling
-from hallulab.simulator.viewer.responses import find_run, missing_page, render_page
-from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, read_with_evidence
+from hallulab.simulator.viewer.responses import answer_page, find_run, missing_page
+from hallulab.simulator.viewer.runs import ShownRuns, read_with_evidence
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -37,12 +38,7 @@ _QUOTED = re.compile(r"[\"“]([^\"”]{12,})[\"”]")
 
 
 class ConversationPages:
-    """Answers the addresses of conversations.
-
-    Args:
-        runs: the runs.
-        labelling: who labels.
-    """
+    """Answers the addresses of conversations."""
 
     def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
         self._runs = runs
@@ -60,11 +56,11 @@ class ConversationPages:
 
     def show_list(self, request: Request) -> Response:
         """Show some conversations of a run."""
-        run, asked = find_run(self._runs, request), request.query_params
+        run, asked = find_run(self._runs, request.path_params["run"]), request.query_params
         chatbot, persona, flagged = asked.get("chatbot", ""), asked.get("persona", ""), "flagged" in asked
         page = max(1, int(asked["page"])) if re.fullmatch("[0-9]{1,8}", asked.get("page", "")) else 1
         number, chats = run.index.list_chats(chatbot, persona, flagged, (page - 1) * A_PAGE, A_PAGE)
-        return render_page(
+        return answer_page(
             "list.html",
             run=run,
             chats=chats,
@@ -78,16 +74,16 @@ class ConversationPages:
 
     def show_conversation(self, request: Request) -> Response:
         """Show a conversation."""
-        run = find_run(self._runs, request)
+        run = find_run(self._runs, request.path_params["run"])
         found = read_with_evidence(run, request.path_params["chat"])
         if found is None:
             raise missing_page()
         chat, verdicts = found
-        return render_page(
+        return answer_page(
             "conversation.html",
             run=run,
             chat=chat,
-            turns=show_turns(chat, verdicts, _name_detectors(run, [one.detector for one in verdicts])),
+            turns=show_turns(chat, verdicts, list_detectors([run.folder], verdicts)),
             others=run.index.list_case(chat.id),
             labelling=self._labelling,
             marks=f"{run.address_chat(chat.id)}/marks",
@@ -98,20 +94,21 @@ class ConversationPages:
         """Lead to the next or the previous flagged turn."""
         from starlette.responses import RedirectResponse
 
-        run, asked = find_run(self._runs, request), request.path_params
+        run, asked = find_run(self._runs, request.path_params["run"]), request.path_params
         if asked["direction"] not in ("next", "previous"):
             raise missing_page()
         found = run.index.find_flagged(asked["chat"], asked["turn"], asked["direction"] == "next")
         if found is None:
             where = "end" if asked["direction"] == "next" else "start"
             return RedirectResponse(f"/runs/{run.id}/conversations/{asked['chat']}#{where}", 303)
-        return RedirectResponse(f"/runs/{run.id}/conversations/{found.chat}#turn-{found.turn}", 303)
+        return RedirectResponse(f"/runs/{run.id}/conversations/{found[0]}#turn-{found[1]}", 303)
 
 
-def _name_detectors(run: ShownRun, found: list[str]) -> list[str]:
-    """Return the run's detectors, in its order, then others that judged."""
-    saved = run.folder.read_experiment()
-    return list(dict.fromkeys([*(saved.detectors if saved else ()), *sorted(found)]))
+def list_detectors(folders: Sequence[RunFolder], verdicts: Sequence[Verdict]) -> list[str]:
+    """Return the detectors of runs, in their order, then others that judged."""
+    saved = [folder.read_experiment() for folder in folders]
+    named = [name for one in saved if one is not None for name in one.detectors]
+    return list(dict.fromkeys([*named, *sorted({verdict.detector for verdict in verdicts})]))
 
 
 @dataclass(frozen=True)
@@ -186,7 +183,6 @@ class ShownTurn:
     passages: tuple[ShownPassage, ...]
     steps: tuple[Step, ...]
     tokens: int
-    """Tokens of the turn's calls."""
     seconds: float
 
     @property

@@ -47,11 +47,9 @@ class Access:
     """Host, origin and token that a request must have."""
 
     port: int
-    """The port that is listened on."""
     hosts: tuple[str, ...] = _LOOPBACK
     """Names by which the viewer is called, without the port."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
-    """The secret of the address."""
 
     @property
     def cookie(self) -> str:
@@ -93,13 +91,7 @@ def build_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
 
 
 class Guard:
-    """Refuses what must not reach the application, and adds to each answer what browsers must know.
-
-    Args:
-        app: the application.
-        access: what a request must bring.
-        policy: the content security policy of its pages.
-    """
+    """Refuses what must not reach the application, and adds to each answer what browsers must know."""
 
     def __init__(self, app: App, access: Access, policy: str) -> None:
         self._app = app

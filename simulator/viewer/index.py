@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from hallulab.agents.machine.cache import locate_cache
+from hallulab.scenarios.datasets.annotations import TurnPlace
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.opening import open_file
@@ -59,15 +60,6 @@ ON chats.id = verdicts.chat GROUP BY chatbot, detector ORDER BY detector, chatbo
 """
 
 
-class FlaggedTurn(NamedTuple):
-    """Where a flagged turn is."""
-
-    chat: str
-    """Identifier of the conversation."""
-    turn: int
-    """Index of the turn."""
-
-
 @dataclass(frozen=True)
 class Counts:
     """How much a run has."""
@@ -92,6 +84,11 @@ class Rate(NamedTuple):
     turns: int
     """Turns that it scored and localised."""
     hallucinations: int
+
+    @property
+    def hpt(self) -> float:
+        """Hallucinations per such turn, where there is one."""
+        return self.hallucinations / self.turns
 
 
 class RunIndex:
@@ -178,7 +175,7 @@ class RunIndex:
         with self._connect() as db:
             return list_conversations(db, chatbot, persona, flagged, skip, most)
 
-    def find_flagged(self, chat: str, turn: int, forward: bool) -> FlaggedTurn | None:
+    def find_flagged(self, chat: str, turn: int, forward: bool) -> TurnPlace | None:
         """Return the next or the previous flagged turn; None: there is none.
 
         Args:
@@ -197,7 +194,7 @@ class RunIndex:
                 f"AND (number {sign} ?1 OR turn {sign} ?2) ORDER BY number {order}, turn {order} LIMIT 1",
                 (here[0], turn),
             ).fetchone()
-        return None if row is None else FlaggedTurn(*row)
+        return None if row is None else tuple(row)
 
     def read_chat(self, id: str) -> tuple[Conversation, list[Verdict]] | None:
         """Read a conversation and the verdicts on it; None: the index has no such conversation.
@@ -251,8 +248,7 @@ class RunIndex:
         """Empty the index unless it is of these journals."""
         before = db.execute("SELECT value FROM known WHERE name = 'fits'").fetchone()
         files = db.execute("SELECT name, inode, done, ending FROM files").fetchall()
-        whole = before == (fits,) and all(self._is_same(*file) for file in files)
-        if whole:
+        if before == (fits,) and all(self._is_same(*file) for file in files):
             return
         for table in TABLES:
             db.execute(f"DELETE FROM {table}")  # noqa: S608 - one of ours
@@ -355,11 +351,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 class IndexUpdater:
-    """Brings an index up to date.
-
-    Args:
-        index: it.
-    """
+    """Brings an index up to date."""
 
     def __init__(self, index: RunIndex) -> None:
         self._index = index
@@ -392,9 +384,8 @@ class IndexUpdater:
 
     def wait(self) -> None:
         """Wait until nothing is read in the background."""
-        thread = self._thread
-        if thread is not None:
-            thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def _work(self) -> None:
         with contextlib.suppress(UsageError, OperationalError):  # the next request meets and reports it

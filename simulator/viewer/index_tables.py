@@ -73,12 +73,6 @@ def add_chat(db: sqlite3.Connection, file: str, place: int, chat: Conversation) 
     """Add a conversation, of which the tries after one that succeeded do not count.
 
     A second line of the same conversation has the evidence that the first one lacks.
-
-    Args:
-        db: the index.
-        file: name of the journal.
-        place: where its line begins.
-        chat: it.
     """
     base = derive_first_try(chat.id)
     if db.execute("UPDATE chats SET file = ?, place = ? WHERE id = ?", (file, place, chat.id)).rowcount:
@@ -100,14 +94,7 @@ def add_chat(db: sqlite3.Connection, file: str, place: int, chat: Conversation) 
 
 
 def add_verdict(db: sqlite3.Connection, file: str, place: int, verdict: Verdict) -> None:
-    """Add a verdict; it only replaces a failed one. `count_judged` counts it.
-
-    Args:
-        db: the index.
-        file: name of the journal.
-        place: where its line begins.
-        verdict: it.
-    """
+    """Add a verdict; it only replaces a failed one. `count_judged` counts it."""
     counts = verdict.outcome == "scored" and verdict.localised
     spans = len(verdict.spans or ())
     flagged = bool(verdict.flagged or spans)
@@ -125,12 +112,7 @@ def add_verdict(db: sqlite3.Connection, file: str, place: int, verdict: Verdict)
 
 
 def count_judged(db: sqlite3.Connection, ids: Iterable[str]) -> None:
-    """Write down how many verdicts conversations have. It takes less than doing so at each verdict.
-
-    Args:
-        db: the index.
-        ids: their identifiers.
-    """
+    """Write down how many verdicts conversations have. It takes less than doing so at each verdict."""
     db.executemany(
         "UPDATE chats SET judged = (SELECT COUNT(*) FROM verdicts WHERE chat = ?1) WHERE id = ?1",
         [(id,) for id in ids],
@@ -158,9 +140,7 @@ class ListedConversation(NamedTuple):
     seed: int
     turns: int
     stop: str
-    """Why it ended."""
     flagged: int
-    """Turns that some detector flags."""
 
 
 def list_conversations(
@@ -192,13 +172,7 @@ def list_conversations(
 
 
 def list_names(db: sqlite3.Connection, column: str, most: int) -> list[str] | None:
-    """Return the chatbots or the personas, by name; None: there are more than `most`.
-
-    Args:
-        db: the index.
-        column: `chatbot` or `persona`.
-        most: names.
-    """
+    """Return the chatbots or the personas, by name; None: there are more than `most`."""
     assert column in ("chatbot", "persona")
     names = f"SELECT DISTINCT {column} FROM chats ORDER BY 1 LIMIT ?"  # noqa: S608 - a column
     rows = fetch_at_once(db, (column,), f"FROM ({names})", (most + 1,))

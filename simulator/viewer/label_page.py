@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.datasets.annotations import (
-    AnnotationLine,
     TurnPlace,
 )
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -16,7 +15,7 @@ from hallulab.scenarios.files.data_files import check_record, read_text
 from hallulab.scenarios.files.json_text import digest, parse_json
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.annotate.desk import Desk, find_guideline, read_drawn, read_standing_lines
-from hallulab.simulator.annotate.marks import FlagMark, identify_flag, read_marks, sum_up
+from hallulab.simulator.annotate.marks import read_marks
 from hallulab.simulator.annotate.sheet import DrawOptions, draw_turns
 from hallulab.simulator.metrics.annotations import compare_annotators, describe_left_out, list_conflicts
 from hallulab.simulator.viewer.conversation_page import show_passages
@@ -27,12 +26,13 @@ from hallulab.simulator.viewer.labels import (
     address_conflict,
     describe_decision,
     describe_next,
+    describe_turn,
     find_conflicts,
     name_annotator,
     read_key,
     show_lanes,
 )
-from hallulab.simulator.viewer.responses import answer_json, find_run, missing_page, render_page
+from hallulab.simulator.viewer.responses import answer_json, answer_page, find_run, missing_page
 from hallulab.simulator.viewer.results import CorrectedNumbers, read_labels
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, read_with_evidence
 
@@ -46,12 +46,7 @@ A_DRAW = 20
 
 
 class LabelPages:
-    """Answers the addresses for labelling.
-
-    Args:
-        runs: the runs.
-        labelling: who labels.
-    """
+    """Answers the addresses for labelling."""
 
     def __init__(self, runs: ShownRuns, labelling: Labelling) -> None:
         self._runs = runs
@@ -75,7 +70,7 @@ class LabelPages:
 
     def show_labels(self, request: Request) -> Response:
         """Show who labelled what, how far they agree, and what is next."""
-        run = find_run(self._runs, request)
+        run = find_run(self._runs, request.path_params["run"])
         replies = self._read_replies(run)
         labels = read_labels(run.folder, replies)
         turns = labels.turns
@@ -84,7 +79,7 @@ class LabelPages:
             who = turn.line.annotator, turn.line.guideline
             by[who] = by.get(who, 0) + 1
         conflicts = list_conflicts(turns)
-        return render_page(
+        return answer_page(
             "labels.html",
             run=run,
             annotators=by,
@@ -101,14 +96,14 @@ class LabelPages:
 
     def show_conflict(self, request: Request) -> Response:
         """Show what each annotator found in a turn, to settle it."""
-        run = find_run(self._runs, request, update=False)
+        run = find_run(self._runs, request.path_params["run"], update=False)
         place = request.path_params["chat"], request.path_params["turn"]
         chat, _ = run.index.read_chat(place[0]) or (None, ())
         turn = None if chat is None else next((one for one in chat.turns if one.index == place[1]), None)
         if chat is None or turn is None:
             raise missing_page()
         labels = self._open_desk(run, self._labelling.annotator).read_labels(place)
-        return render_page(
+        return answer_page(
             "settle.html",
             run=run,
             chat=chat,
@@ -220,7 +215,7 @@ class LabelPages:
             "labelled": len(lines),
             "turns": [
                 {
-                    **_describe_turn(
+                    **describe_turn(
                         [mark for mark in marks if mark.turn == turn.index],
                         [one for one in verdicts if one.turn == turn.index],
                         lines.get((chat_id, turn.index)),
@@ -276,28 +271,6 @@ class LabelPages:
             return answer_json({"error": str(error)}, 400)
         except OperationalError as error:
             return answer_json({"error": str(error)}, 500)
-
-
-def _describe_turn(
-    marks: Sequence[FlagMark], verdicts: Sequence[Verdict], line: AnnotationLine | None
-) -> dict[str, Any]:
-    """Return what somebody said of a turn: of its flags, what was missed, and the line that came of it."""
-    summed = sum_up(marks)
-    flags = [
-        {
-            "flag": flag.id,
-            "stands": flag.start is not None,
-            "mark": None if mark is None else mark.kind,
-        }
-        for verdict in verdicts
-        for flag in [identify_flag(verdict.detector, span) for span in verdict.spans or ()]
-        for mark in [summed.judged.get(flag)]
-    ]
-    return {
-        "flags": flags,
-        "missed": [mark.text for mark in summed.missed],
-        "line": None if line is None else line.model_dump(mode="json", include={"spans", "unknown"}),
-    }
 
 
 def _read_chat(run: ShownRun, chat: str) -> tuple[Conversation, list[Verdict]] | None:

@@ -58,9 +58,7 @@ class Key(AskedKey):
     """The request of a pressed key."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: Count
-    """Index of the turn."""
     kind: MarkKind
     flag: str | None = None
     """Which flag it is about, as the page that shows it calls it."""
@@ -189,6 +187,28 @@ def find_conflicts(run: ShownRun, replies: Mapping[TurnPlace, str]) -> list[Conf
     return list_conflicts(read_labels(run.folder, replies).turns)
 
 
+def describe_turn(
+    marks: Sequence[FlagMark], verdicts: Sequence[Verdict], line: AnnotationLine | None
+) -> dict[str, Any]:
+    """Return what somebody said of a turn: of its flags, what was missed, and the line that came of it."""
+    summed = sum_up(marks)
+    flags = [
+        {
+            "flag": flag.id,
+            "stands": flag.start is not None,
+            "mark": None if mark is None else mark.kind,
+        }
+        for verdict in verdicts
+        for flag in [identify_flag(verdict.detector, span) for span in verdict.spans or ()]
+        for mark in [summed.judged.get(flag)]
+    ]
+    return {
+        "flags": flags,
+        "missed": [mark.text for mark in summed.missed],
+        "line": None if line is None else line.model_dump(mode="json", include={"spans", "unknown"}),
+    }
+
+
 def describe_decision(desk: Desk, marks: Sequence[FlagMark], place: TurnPlace) -> dict[str, Any]:
     """Return the decision on a turn in the form of a labelled turn: marks, and the line that they gave.
 
@@ -197,15 +217,10 @@ def describe_decision(desk: Desk, marks: Sequence[FlagMark], place: TurnPlace) -
         marks: the adjudicator's, that were not taken back.
         place: the turn.
     """
-    summed = sum_up(mark for mark in marks if mark.place == place and mark.adjudicates)
+    own = [mark for mark in marks if mark.place == place and mark.adjudicates]
     line = desk.read_decisions().get(place)
-    return {
-        "turn": place[1],
-        "flags": [],
-        "missed": [mark.text for mark in summed.missed],
-        "line": None if line is None else line.model_dump(mode="json", include={"spans", "unknown"}),
-        "by": None if line is None else line.annotator,
-    }
+    by = None if line is None else line.annotator
+    return {**describe_turn(own, (), line), "turn": place[1], "by": by}
 
 
 def describe_next(

@@ -6,7 +6,7 @@ code, folders, packs and foreign addresses come from the command line alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -20,7 +20,7 @@ from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.leads import list_component_leads, list_leads
 from hallulab.simulator.records.outputs import name_folder_by_time
-from hallulab.simulator.records.recipients import Recipient, list_recipients, list_unnamed
+from hallulab.simulator.records.recipients import list_recipients, list_unnamed
 from hallulab.simulator.viewer.runs import is_run
 
 RUNS = Path("runs")
@@ -66,15 +66,12 @@ class Offer:
                 raise OperationalError(f"cannot write {self.folder}: {error.strerror}.") from error
         return RunFolder(path)
 
-    def list_unnamed(self, experiment: Experiment) -> tuple[Recipient, ...]:
-        """Return those whom an experiment asks and the command line does not name."""
-        return list_unnamed(list_recipients(experiment), list_recipients(self.experiment))
-
     def require_allowed(self, experiment: Experiment) -> None:
-        """Check that an experiment names no code, folder or pack that the command line does not name.
+        """Check that an experiment names nothing that is the command line's to name.
 
         Raises:
-            UsageError: it does; or a component is not registered, or an option of a chatbot is wrong.
+            UsageError: it names code, a folder or a pack, or whoever gets a key or, elsewhere, texts; or a
+                component is not registered, or an option of a chatbot is wrong.
         """
         own = {(lead.target, lead.value) for lead in list_leads(self.experiment)}
         found = [lead for lead in list_leads(experiment) if (lead.target, lead.value) not in own]
@@ -92,20 +89,11 @@ class Offer:
                 f"{where}: no page may start {shown!r}, which is code, a file or a folder. Name it in an "
                 "experiment file, and start the viewer with --experiment FILE."
             )
-
-    def require_confirmed(self, experiment: Experiment, confirmed: Collection[str]) -> None:
-        """Check that a person has confirmed whom an experiment asks beyond the command line.
-
-        Args:
-            experiment: what a page or a run folder asks for.
-            confirmed: marks of recipients (`Recipient.mark`).
-
-        Raises:
-            UsageError: one is not confirmed.
-        """
-        lacking = [one for one in self.list_unnamed(experiment) if one.mark not in confirmed]
-        if lacking:
-            raise UsageError(f"Confirm first that {lacking[0].describe()}: the command line does not say so.")
+        for one in list_unnamed(list_recipients(experiment), list_recipients(self.experiment)):
+            raise UsageError(
+                f"No page may start a run in which {one.describe()}. Name it when you start the viewer, with "
+                "--experiment FILE, or with --base-url and --api-key-env."
+            )
 
 
 def load_offer(options: ModelOptions, paths: Sequence[Path]) -> Offer:

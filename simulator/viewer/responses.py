@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from hallulab.scenarios.files.json_text import read_json, replace_surrogates
-from hallulab.simulator.metrics.results import mark
-from hallulab.simulator.show.html import load_asset, make_environment
+from hallulab.simulator.show.html import load_asset, render_part
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns
 
 if TYPE_CHECKING:
-    from jinja2 import Template
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
     from starlette.responses import Response
@@ -74,26 +72,18 @@ def read_style() -> str:
     return load_asset("hallulab.simulator.show", "page.css") + load_asset(_PACKAGE, "viewer.css")
 
 
-def render_page(template: str, **values: Any) -> Response:
+def answer_page(template: str, **values: Any) -> Response:
     """Return an answer of a page, or of a part of one, made of a template of the viewer.
 
     A large page is kept packed until its client takes it, which may be slow.
     """
     from starlette.responses import HTMLResponse, StreamingResponse
 
-    text = load_template(template).render(values, style=read_style(), scripts=read_scripts())
+    text = render_part(_PACKAGE, template, style=read_style(), scripts=read_scripts(), **values)
     body = replace_surrogates(text).encode()  # half characters, as names of folders may have, become U+FFFD
     if len(body) <= LARGE:
         return HTMLResponse(body)
     return StreamingResponse(_unpack(zlib.compress(body, 1)), media_type="text/html")
-
-
-@cache
-def load_template(name: str) -> Template:
-    """Return a template of the viewer."""
-    environment = make_environment(_PACKAGE)
-    environment.globals.update(mark=mark)
-    return environment.get_template(name)
 
 
 async def _unpack(packed: bytes) -> AsyncIterator[bytes]:
@@ -125,13 +115,13 @@ def missing_page() -> HTTPException:
     return HTTPException(404, "There is no such page.\n")
 
 
-def find_run(runs: ShownRuns, request: Request, update: bool = True) -> ShownRun:
+def find_run(runs: ShownRuns, id: str, update: bool = True) -> ShownRun:
     """Return the run that an address names; `update` reads some of what was added to it.
 
     Raises:
         HTTPException: there is none.
     """
-    run = runs.get(request.path_params["run"])
+    run = runs.get(id)
     if run is None:
         raise missing_page()
     if update:

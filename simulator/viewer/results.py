@@ -53,9 +53,7 @@ class KnownReport:
     """The report of a run, or why there is none."""
 
     document: ShownDocument | None
-    """The report; None: there is none."""
     reason: str | None
-    """Why there is none."""
 
 
 @dataclass(frozen=True)
@@ -102,16 +100,11 @@ class RunReports:
     def _make(self, folder: RunFolder, found: Future[KnownReport]) -> None:
         with self._working:
             try:
-                found.set_result(_find(folder))
+                found.set_result(KnownReport(view_run(folder).of("page"), None))
+            except UsageError as error:
+                found.set_result(KnownReport(None, str(error)))
             except Exception as error:  # noqa: BLE001 - raised where it is asked for
                 found.set_exception(error)
-
-
-def _find(folder: RunFolder) -> KnownReport:
-    try:
-        return KnownReport(view_run(folder).of("page"), None)
-    except UsageError as error:
-        return KnownReport(None, str(error))
 
 
 _NOTHING = Annotations()
@@ -131,7 +124,6 @@ class _JudgedRun:
     mistakes: Mapping[str, DetectorErrors]
     """Each detector's mistakes, as far as a calibration knows them."""
     replies: Mapping[TurnPlace, str]
-    """All replies of the run."""
 
 
 @dataclass(frozen=True)
@@ -237,9 +229,7 @@ class KnownComparison:
     """A comparison of runs with a reference, or why there is none."""
 
     compared: RunsCompared | None
-    """It; None: there is none."""
     reason: str | None
-    """Why there is none."""
 
 
 class RunComparisons:
@@ -251,11 +241,7 @@ class RunComparisons:
         self._working = threading.Lock()
 
     def compare(self, runs: Sequence[ShownRun]) -> KnownComparison:
-        """Compare runs.
-
-        Args:
-            runs: them, the reference first.
-        """
+        """Compare runs with the first of them."""
         if any(run.updater.is_working for run in runs):
             return KnownComparison(None, "A run is being read for the first time. Load this page again soon.")
         large = [run for run in runs if run.updater.count().conversations > MOST]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,13 +20,12 @@ from hallulab.agents.machine.supervised import start_supervised, stop_supervised
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.opening import open_file
-from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import clean_for_terminal
 from hallulab.simulator.records.choices import count_users
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.recipients import VIEW_FILE, Recipient
+from hallulab.simulator.records.recipients import VIEW_FILE
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.runs import ShownRun
 
@@ -46,7 +45,6 @@ class Launch:
     experiment: Experiment
     process: Popen[bytes]
     is_stopped: bool = False
-    """True if somebody stopped it."""
 
     @property
     def code(self) -> int | None:
@@ -88,17 +86,10 @@ class RunStatus:
     error: str = ""
     """The last line of a command that failed, or why the page does not go on with the run."""
     can_resume: bool = False
-    unnamed: tuple[Recipient, ...] = ()
-    """Those that going on would ask and that the command line does not name: each has to be confirmed."""
 
 
 class Launcher:
-    """Starts runs that the command line allows, and knows those that it started.
-
-    Args:
-        offer: what may be started, and where it goes.
-        command: how hallulab is started.
-    """
+    """Starts runs that the command line allows, and knows those that it started."""
 
     def __init__(self, offer: Offer, command: Sequence[str] = HALLULAB) -> None:
         self.offer = offer
@@ -111,15 +102,12 @@ class Launcher:
         """Return the last run that was started in a folder; None: there was none."""
         return self._launches.get(folder.path.resolve())
 
-    def start(
-        self, experiment: Experiment, text: str, confirmed: Collection[str], folder: RunFolder | None = None
-    ) -> RunFolder:
+    def start(self, experiment: Experiment, text: str, folder: RunFolder | None = None) -> RunFolder:
         """Start a run, or go on with one, and return its folder.
 
         Args:
             experiment: what is run.
             text: its experiment file.
-            confirmed: marks of recipients that a person has confirmed.
             folder: that of the run to go on with; None: a new one is made.
 
         Raises:
@@ -128,7 +116,6 @@ class Launcher:
         """
         with self._starting:
             self.offer.require_allowed(experiment)
-            self.offer.require_confirmed(experiment, confirmed)
             running = self._list_running()
             if folder is not None and (folder.is_claimed or self.get(folder) in running):
                 raise UsageError("This run is being written by another process. Wait until that has ended.")
@@ -193,7 +180,7 @@ class Launcher:
             self.offer.require_allowed(experiment)
         except UsageError as refusal:
             return RunStatus(state, done, planned, str(refusal))
-        return RunStatus(state, done, planned, error, True, self.offer.list_unnamed(experiment))
+        return RunStatus(state, done, planned, error, can_resume=True)
 
     def _count_planned(self, experiment: Experiment) -> int | None:
         """Return how many conversations there shall be; None where that is in a pack which is not offered."""
@@ -205,9 +192,7 @@ class Launcher:
             return None
 
 
-@lru_cache(maxsize=8)  # a page that follows a run asks every second
-def _load_pack(scenario: str) -> Scenario:
-    return load_without_documents(scenario)
+_load_pack = lru_cache(maxsize=8)(load_without_documents)  # a page that follows a run asks every second
 
 
 def _start(command: Sequence[str], folder: Path, text: str) -> Popen[bytes]:

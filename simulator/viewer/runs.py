@@ -29,7 +29,6 @@ class ShownRun:
     folder: RunFolder
     index: RunIndex
     updater: IndexUpdater
-    """It brings the index up to date."""
 
     @property
     def name(self) -> str:

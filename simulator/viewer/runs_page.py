@@ -6,13 +6,13 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.simulator.viewer.index import Rate
-from hallulab.simulator.viewer.responses import find_run, render_page
+from hallulab.simulator.viewer.responses import answer_page, find_run
 from hallulab.simulator.viewer.results import RunReports
 from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
@@ -31,12 +31,7 @@ READ_S = 0.5
 
 
 class RunPages:
-    """Answers the addresses of all runs and of a run.
-
-    Args:
-        runs: the runs.
-        launcher: knows how far runs are.
-    """
+    """Answers the addresses of all runs and of a run."""
 
     def __init__(self, runs: ShownRuns, launcher: Launcher) -> None:
         self._runs = runs
@@ -65,23 +60,23 @@ class RunPages:
             except (UsageError, OperationalError) as error:  # the others can be shown
                 shown.append({"run": run, "problem": str(error)})
         reading = sum(one["run"].updater.is_working for one in shown)
-        return render_page("runs.html", shown=shown, reading=reading)
+        return answer_page("runs.html", shown=shown, reading=reading)
 
     def show_run(self, request: Request) -> Response:
         """Show a run."""
-        run = find_run(self._runs, request, update=False)
+        run = find_run(self._runs, request.path_params["run"], update=False)
         seen = describe_state(run, self._reports, self._launcher)  # first: the page may then know more
-        return render_page("run.html", seen=seen, **self._describe(run))
+        return answer_page("run.html", seen=seen, **self._describe(run))
 
     def show_live(self, request: Request) -> Response:
         """Show the part of a run's page that changes while it grows."""
-        return render_page("live.html", **self._describe(find_run(self._runs, request)))
+        return answer_page("live.html", **self._describe(find_run(self._runs, request.path_params["run"])))
 
     async def stream_events(self, request: Request) -> Response:
         """Say when a run has grown, until the browser leaves."""
         from starlette.responses import StreamingResponse
 
-        run = find_run(self._runs, request, update=False)
+        run = find_run(self._runs, request.path_params["run"], update=False)
         return StreamingResponse(_watch(run, self._watcher, request), media_type="text/event-stream")
 
     def _describe(self, run: ShownRun) -> dict[str, Any]:
@@ -94,34 +89,16 @@ class RunPages:
         }
 
 
-@dataclass(frozen=True)
-class Fewest:
-    """The chatbot with the fewest hallucinations per turn by a detector."""
-
-    detector: str
-    chatbot: str
-    hpt: float
-    """Its hallucinations per scored turn."""
-
-
-def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
+def find_fewest(rates: Sequence[Rate]) -> list[Rate]:
     """Return for each detector that scored a turn the chatbot with the fewest hallucinations per turn."""
-    found: dict[str, Fewest] = {}
-    for rate in rates:
-        if not rate.turns:
-            continue
-        hpt = rate.hallucinations / rate.turns
-        if rate.detector not in found or hpt < found[rate.detector].hpt:
-            found[rate.detector] = Fewest(rate.detector, rate.chatbot, hpt)
+    found: dict[str, Rate] = {}
+    for rate in (one for one in rates if one.turns):
+        found[rate.detector] = min(found.get(rate.detector, rate), rate, key=lambda one: one.hpt)
     return list(found.values())
 
 
 class RunWatcher:
-    """Looks at runs for all that follow them: once in `LOOK_S`, however many they are.
-
-    Args:
-        describe: returns the state of a run.
-    """
+    """Looks at runs for all that follow them: once in `LOOK_S`, however many they are."""
 
     def __init__(self, describe: Callable[[ShownRun], str]) -> None:
         self._describe = describe

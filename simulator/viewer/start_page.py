@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.serving.catalogue import CATALOGUE
@@ -18,7 +17,7 @@ from hallulab.simulator.records.experiment import Experiment, choose_concurrency
 from hallulab.simulator.records.experiment_file import build_experiment
 from hallulab.simulator.records.recipients import collect_endpoints
 from hallulab.simulator.viewer.offer import Offer
-from hallulab.simulator.viewer.responses import find_run, missing_page, read_form, render_page
+from hallulab.simulator.viewer.responses import answer_page, find_run, missing_page, read_form
 from hallulab.simulator.viewer.run_status import MOST_RUNS, Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
 
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
-
-CONFIRMED = "confirmed"
-"""The field of a form with the marks of recipients that a person has confirmed."""
-
-EMPTY_PLAN: dict[str, Any] = {"problem": "", "sentences": (), "unnamed": (), "confirmed": ()}
-"""Values of the template of a plan."""
 
 _TEMPLATE = """\
 scenario: consumer-grievance-india
@@ -79,20 +72,14 @@ def write_yaml(experiment: Experiment) -> str:
     others = set(known.experiment) if known else set()  # defaults that the model changes
     values = experiment.model_dump(mode="json", exclude_defaults=True)
     values |= experiment.model_dump(mode="json", include=others)
-    if values["concurrency"] == choose_concurrency(
-        dict(experiment)
-    ):  # depends on others, so it is no default
+    chosen = choose_concurrency(dict(experiment))  # it depends on other fields, so pydantic knows no default
+    if values["concurrency"] == chosen:
         del values["concurrency"]
     return dump_yaml(values) if values else ""
 
 
 class StartPages:
-    """Answers the addresses that start, stop and resume runs.
-
-    Args:
-        runs: what the viewer shows.
-        launcher: starts runs.
-    """
+    """Answers the addresses that start, stop and resume runs."""
 
     def __init__(self, runs: ShownRuns, launcher: Launcher) -> None:
         self._runs, self._launcher = runs, launcher
@@ -103,8 +90,8 @@ class StartPages:
 
         return [
             Route("/start", self.show, methods=["GET"]),
-            Route("/start", self.start, methods=["POST"]),
-            Route("/start/plan", self.plan, methods=["POST"]),
+            Route("/start", self.submit, methods=["POST"]),
+            Route("/start/plan", self.submit, methods=["POST"]),
             Route("/runs/{run}/stop", self.stop, methods=["POST"]),
             Route("/runs/{run}/resume", self.resume, methods=["POST"]),
         ]
@@ -114,59 +101,45 @@ class StartPages:
         run = self._runs.get(request.query_params.get("run", ""))
         experiment = None if run is None else self._launcher.find_experiment(run)
         text = write_yaml(experiment or self._launcher.offer.experiment) or _TEMPLATE
-        return render_page("start.html", text=text, folder=self._launcher.offer.folder, most=MOST_RUNS)
+        return answer_page("start.html", text=text, folder=self._launcher.offer.folder, most=MOST_RUNS)
 
-    async def plan(self, request: Request) -> Response:
-        """Show what an experiment file would run, or what is wrong with it."""
-        return await asyncio.to_thread(self._answer, await read_form(request), False)
+    async def submit(self, request: Request) -> Response:
+        """Show what an experiment file would run, or start it and lead to its page; or show what is wrong."""
+        text = "".join((await read_form(request)).get("yaml", []))
+        return await asyncio.to_thread(self._plan, text, starts=request.url.path == "/start")
 
-    async def start(self, request: Request) -> Response:
-        """Start the run of an experiment file and lead to its page, or show what is wrong."""
-        return await asyncio.to_thread(self._answer, await read_form(request), True)
-
-    def _answer(self, given: dict[str, list[str]], start: bool) -> Response:
+    def _plan(self, text: str, starts: bool) -> Response:
         from starlette.responses import Response
 
-        text, confirmed, offer = (
-            "".join(given.get("yaml", [])),
-            given.get(CONFIRMED, []),
-            self._launcher.offer,
-        )
-        shown = EMPTY_PLAN | {"confirmed": confirmed}
         try:
-            experiment, shown["sentences"] = plan_run(offer, text)
-            shown["unnamed"] = offer.list_unnamed(experiment)
-            if start:
-                run = self._runs.add(self._launcher.start(experiment, text, confirmed).path)
+            experiment, sentences = plan_run(self._launcher.offer, text)
+            if starts:
+                run = self._runs.add(self._launcher.start(experiment, text).path)
                 return Response(headers={"HX-Redirect": f"/runs/{run.id}"})
         except (UsageError, OperationalError) as error:
-            shown["problem"] = str(error)
-        return render_page("plan.html", **shown)
+            return answer_page("plan.html", problem=str(error))
+        return answer_page("plan.html", sentences=sentences)
 
     def stop(self, request: Request) -> Response:
         """Stop a run that this viewer started. The page learns of it by its events."""
         from starlette.responses import Response
 
-        launch = self._launcher.get(find_run(self._runs, request).folder)
+        launch = self._launcher.get(find_run(self._runs, request.path_params["run"]).folder)
         if launch is None or launch.code is not None:
             raise missing_page()
         launch.stop()
         return Response(status_code=204)
 
-    async def resume(self, request: Request) -> Response:
-        """Go on with a run that has ended, or was ended; `confirmed` are marks of recipients."""
-        given = await read_form(request)
-        return await asyncio.to_thread(self._resume, request, given.get(CONFIRMED, []))
-
-    def _resume(self, request: Request, confirmed: Collection[str]) -> Response:
+    def resume(self, request: Request) -> Response:
+        """Go on with a run that has ended, or was ended."""
         from starlette.responses import Response
 
-        run = find_run(self._runs, request)
+        run = find_run(self._runs, request.path_params["run"])
         experiment = self._launcher.find_experiment(run)
         if experiment is None:
             raise missing_page()
         try:
-            self._launcher.start(experiment, write_yaml(experiment), confirmed, run.folder)
+            self._launcher.start(experiment, write_yaml(experiment), run.folder)
         except UsageError as error:
-            return render_page("plan.html", **EMPTY_PLAN | {"problem": str(error)})
+            return answer_page("plan.html", problem=str(error))
         return Response(status_code=204)

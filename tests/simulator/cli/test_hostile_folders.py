@@ -18,7 +18,8 @@ from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.text.spans import split_sentences, split_words
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
-from hallulab.simulator.engine.execution import ProgressBars, freeze_long_lived_objects
+from hallulab.simulator.engine.execution import freeze_long_lived_objects
+from hallulab.simulator.engine.progress import ProgressBars
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.scripted import scripted_pool

@@ -17,11 +17,11 @@ from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Judgement, Message, Origin, Turn, TurnView
 from hallulab.simulator.engine.conversation import ConversationKey
+from hallulab.simulator.engine.execution import TurnLine, read_turns
 from hallulab.simulator.engine.executors import ConversationDone, Event, TurnDone, VerdictDone
 from hallulab.simulator.engine.plan import Job
 from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_files import TurnLine, read_turns
 from tests.simulator.engine.cast import Cast, execute
 
 PERSONA = Persona(id="p", name="P", grievance="g", goals=("a goal",), manner="m", summary="s")

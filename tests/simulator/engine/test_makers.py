@@ -6,10 +6,11 @@ import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
+from hallulab.simulator.engine.models import list_asked_models
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions
-from hallulab.simulator.records.provenance import identify_makers, list_asked_models
+from hallulab.simulator.records.provenance import identify_makers
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation
 from tests.edited_code import Edit

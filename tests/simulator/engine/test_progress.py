@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from rich.text import Text
 
-from hallulab.simulator.engine.execution import ProgressBars
 from hallulab.simulator.engine.executors import ConversationDone, TurnDone, VerdictDone
+from hallulab.simulator.engine.progress import ProgressBars
 from hallulab.simulator.records.journals import VerdictKey
 from tests.builders import conversation, scored
 

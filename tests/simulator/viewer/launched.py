@@ -61,9 +61,9 @@ def write_text(**values: Any) -> str:
     return yaml.safe_dump(given)
 
 
-def fill_in(text: str, *confirmed: str) -> bytes:
-    """The form as the page sends it, with a text and the boxes that are ticked."""
-    return urlencode([("yaml", text), *(("confirmed", mark) for mark in confirmed)]).encode()
+def fill_in(text: str) -> bytes:
+    """The form as the page sends it, with a text."""
+    return urlencode([("yaml", text)]).encode()
 
 
 if __name__ == "__main__":

@@ -247,7 +247,7 @@ def test_nothing_in_an_experiment_file_makes_the_page_fail(
     whole = {**dict.fromkeys(Experiment.model_fields), **{"chatbots": ["none"], "model": "m"}}
     texts = [body.decode(errors="replace") for body in list(bodies(whole))[::step]]
     before = set(tmp_path.iterdir())
-    answers = [asker.post(place, urlencode({"yaml": text, "confirmed": text}).encode()) for text in texts]
+    answers = [asker.post(place, urlencode({"yaml": text}).encode()) for text in texts]
     assert {answer.status for answer in answers} == {200}
     assert (set(tmp_path.iterdir()), capfd.readouterr()) == (before, ("", ""))
 

@@ -19,12 +19,11 @@ from hallulab.simulator.records.recipients import VIEW_FILE
 from hallulab.simulator.viewer.offer import load_offer
 from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.testing.tiny_pack import make_pack
-from tests.simulator.cli.test_strangers_addresses import FAR, strangers_run
+from tests.simulator.cli.test_strangers_addresses import FAR
 from tests.simulator.recording_endpoint import KEY, VARIABLE
 from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
 from tests.simulator.viewer.launched import COMMAND, GATE, MODEL, URL, wait_for, write_text
 from tests.simulator.viewer.serving import Served, serving
-from tests.simulator.viewer.test_confirming import NOTING, read_noted
 
 pytestmark = needs_chromium
 
@@ -94,36 +93,13 @@ def test_a_mistake_stands_below_the_field_as_text(page: Page, served: Served) ->
     assert page.locator("main img, main script").count() == 0
 
 
-def test_a_run_is_started_once_its_box_is_ticked(page: Page, served: Served, base: Path) -> None:
+def test_a_refusal_stands_below_the_field(page: Page, served: Served, base: Path) -> None:
     page.goto(f"{served.base}/start")
-    text = write_text(model="m", base_url=FAR, api_key_env=VARIABLE)
     before = set((base / "runs").iterdir())
-    page.locator("#yaml").fill(text)
+    page.locator("#yaml").fill(write_text(model="m", base_url=FAR, api_key_env=VARIABLE))
     page.locator("#start-run").click()
-    expect(page.locator("#plan .note")).to_contain_text(f"Confirm first that {SENTENCE}", timeout=SHOWN_MS)
+    expect(page.locator("#plan .note")).to_contain_text(f"in which {SENTENCE}", timeout=SHOWN_MS)
     assert set((base / "runs").iterdir()) == before
-    page.get_by_label(SENTENCE).check()
-    page.locator("#start-run").click()
-    page.wait_for_url("**/runs/*", timeout=SHOWN_MS)
-    [started] = set((base / "runs").iterdir()) - before
-    assert (started / VIEW_FILE).read_text() == text
-
-
-@pytest.mark.slow
-def test_a_strangers_run_is_resumed_once_its_box_is_ticked(
-    page: Page, served: Served, launcher: Launcher, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(launcher, "_command", NOTING)
-    theirs = strangers_run(base / "runs" / "theirs", base_url=FAR, api_key_env=VARIABLE)
-    [run] = [one for one in served.runs.list() if one.name == "theirs"]
-    page.goto(f"{served.base}/runs/{run.id}")
-    box = page.get_by_label(SENTENCE)
-    page.locator("#resume-run").click()
-    expect(box).to_be_focused()  # the browser asks for it
-    assert not (theirs.path / "noted").exists()
-    box.check()
-    page.locator("#resume-run").click()
-    assert read_noted(theirs)["api_key_env"] == VARIABLE
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer import index
-from hallulab.simulator.viewer.index import Counts, FlaggedTurn, Rate, RunIndex
+from hallulab.simulator.viewer.index import Counts, Rate, RunIndex
 from tests.builders import conversation, scored, unscored
 from tests.simulator.viewer.serving import append
 
@@ -194,10 +194,10 @@ def test_flagged_turns_are_found_across_conversations(tmp_path: Path) -> None:
     _, found = index_of(
         tmp_path, chats, [scored(*place, [(0, 1)]) for place in (("a", 2), ("c", 0), ("c", 1))]
     )
-    assert found.find_flagged("a", -1, forward=True) == FlaggedTurn("a", 2)
-    assert found.find_flagged("a", 2, forward=True) == FlaggedTurn("c", 0)
+    assert found.find_flagged("a", -1, forward=True) == ("a", 2)
+    assert found.find_flagged("a", 2, forward=True) == ("c", 0)
     assert found.find_flagged("c", 1, forward=True) is None
-    assert found.find_flagged("c", 0, forward=False) == FlaggedTurn("a", 2)
+    assert found.find_flagged("c", 0, forward=False) == ("a", 2)
     assert found.find_flagged("a", 2, forward=False) is None
     assert found.find_flagged("unknown", 0, forward=True) is None
 

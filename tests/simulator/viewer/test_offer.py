@@ -122,9 +122,10 @@ def test_a_path_of_this_folder_is_one_although_it_looks_like_a_name(
 
 
 def test_a_key_that_is_not_in_the_environment_is_reported(
-    offer: Offer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fields = {"model": "m", "base_url": "https://models.example/v1", "api_key_env": "MY_KEY"}
+    fields: dict[str, Any] = {"model": "m", "base_url": "https://models.example/v1", "api_key_env": "MY_KEY"}
+    offer = Offer(Experiment(**fields), tmp_path)
     text = yaml.safe_dump({**PLAIN, **fields})
     with pytest.raises(UsageError, match="set the environment variable MY_KEY"):
         plan_run(offer, text)

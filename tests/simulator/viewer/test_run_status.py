@@ -41,7 +41,7 @@ FAILING = (
     "import sys; print('error: the \\x1b[31mdisk is full.', file=sys.stderr); sys.exit(1)",
 )
 QUIET = (sys.executable, "-c", "")
-ASKED = Experiment(), "limit: 1\n", ()
+ASKED = Experiment(), "limit: 1\n"
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def end_of(launcher: Launcher, conversations: int, **more: Any) -> RunFolder:
     """A run of two conversations that was started and has ended; then a terminal has held so many."""
     given: dict[str, Any] = {"chatbots": ["vanilla"], "detectors": ["lexical"], "limit": 2, **more}
     experiment = Experiment(scenario="pregnancy-medication", **given)
-    folder = launcher.start(experiment, "limit: 2\n", ())
+    folder = launcher.start(experiment, "limit: 2\n")
     wait_for(lambda: launch_of(launcher, folder).code is not None)
     folder.write_experiment(SavedExperiment(experiment=experiment, identity={}, detectors={"d": "1"}))
     for number in range(conversations):
@@ -173,17 +173,17 @@ def test_a_folder_that_another_process_writes_is_left_alone(runs: Path, launcher
         status = status_of(launcher, run)
         assert (status.state, status.error, status.can_resume) == ("elsewhere", "", False)
         with pytest.raises(UsageError, match="is being written by another process"):
-            launcher.start(Experiment(), "", (), run)
+            launcher.start(Experiment(), "", run)
     assert not run.is_claimed
     assert launcher.get(run) is None
 
 
 def test_resuming_twice_starts_one_process(runs: Path, launchers: list[Launcher]) -> None:
     launcher, run = launcher_of(runs, FOREVER, launchers), saved_run(runs / "other")
-    launcher.start(Experiment(limit=3), "limit: 3", (), run)
+    launcher.start(Experiment(limit=3), "limit: 3", run)
     assert "limit: 3" in (run.path / VIEW_FILE).read_text()
     with pytest.raises(UsageError, match="is being written by another process"):
-        launcher.start(Experiment(), "", (), run)
+        launcher.start(Experiment(), "", run)
 
 
 def test_links_of_a_strangers_folder_are_not_followed(
@@ -193,7 +193,7 @@ def test_links_of_a_strangers_folder_are_not_followed(
     precious.write_text("mine")
     for name in (VIEW_FILE, LOG):
         (run.path / name).symlink_to(precious)
-    launcher_of(runs, FAILING, launchers).start(Experiment(), "", (), run)
+    launcher_of(runs, FAILING, launchers).start(Experiment(), "", run)
     assert precious.read_text() == "mine"
     assert not (run.path / LOG).is_symlink()
 
@@ -221,7 +221,7 @@ def test_a_strangers_run_that_runs_code_is_not_resumed(runs: Path, launchers: li
 def start_four(launcher: Launcher) -> RunFolder:
     """Start a run of four conversations on the scripted model."""
     text = write_text(scenario="pregnancy-medication", limit=4, concurrency=1)
-    return launcher.start(plan_run(launcher.offer, text)[0], text, ())
+    return launcher.start(plan_run(launcher.offer, text)[0], text)
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def test_a_stopped_run_keeps_what_is_finished_and_goes_on(
     (tmp_path / "gate").touch()
     saved = folder.read_experiment()
     assert saved is not None
-    launcher.start(saved.experiment, write_yaml(saved.experiment), (), folder)
+    launcher.start(saved.experiment, write_yaml(saved.experiment), folder)
     wait_for(lambda: launch_of(launcher, folder).code is not None, 120)
     after = status_of(launcher, folder)
     assert (after.conversations, after.planned, after.state) == (4, 4, "ended")
@@ -252,7 +252,7 @@ def test_a_stopped_run_keeps_what_is_finished_and_goes_on(
 VIEWER = textwrap.dedent(
     """
     import os, pathlib, signal, sys
-    from hallulab.simulator.records.config import Experiment
+    from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.viewer.offer import Offer
     from hallulab.simulator.viewer.run_status import Launcher
     from tests.simulator.viewer.launched import COMMAND, wait_for

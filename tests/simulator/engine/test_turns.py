@@ -8,8 +8,8 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Turn
-from hallulab.simulator.records import journal_files
-from hallulab.simulator.records.journal_files import TurnJournal, TurnLine, read_turns
+from hallulab.simulator.engine import execution
+from hallulab.simulator.engine.execution import TurnJournal, TurnLine, read_turns
 
 
 def turn(index: int, reply: str = "Yes.") -> Turn:
@@ -86,7 +86,7 @@ def test_what_does_not_count_is_removed_at_the_start(path: Path) -> None:
 
 
 def test_the_file_stays_short_in_a_long_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_files, "MOST_DEAD_LINES", 3)
+    monkeypatch.setattr(execution, "MOST_DEAD_LINES", 3)
     journal = TurnJournal(path, {})
     journal.append("lasting", turn(0))
     for number in range(10):

@@ -1,11 +1,8 @@
-"""No page sends a key to an address that the command line does not name, unless both are confirmed."""
+"""No page sends a key, or beyond this machine a text, to an address that the command line does not name."""
 
 from __future__ import annotations
 
-import json
-import re
 import sys
-import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,6 @@ from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import VIEW_FILE
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.run_status import Launcher
-from hallulab.simulator.viewer.start_page import CONFIRMED
 from tests.simulator.cli.test_strangers_addresses import FAR, WAYS, naming, strangers_run
 from tests.simulator.recording_endpoint import KEY, VARIABLE, Recorded, recording_endpoint
 from tests.simulator.viewer.launched import fill_in, wait_for, write_text
@@ -59,18 +55,12 @@ def served(runs: Path, launcher: Launcher) -> Iterator[Served]:
         yield viewer
 
 
-def resume(served: Served, marks: list[str]) -> str:
-    """What the page shows of a refusal to resume the only run when these were ticked; empty: it goes on."""
+def resume(served: Served) -> str:
+    """What the page shows of a refusal to resume the only run; empty: it goes on."""
     [run] = served.runs.list()
-    body = urllib.parse.urlencode([(CONFIRMED, mark) for mark in marks])
-    status, part = served.post(f"/runs/{run.id}/resume", body.encode())
+    status, part = served.post(f"/runs/{run.id}/resume", b"")
     assert status == (200 if part else 204)
     return part
-
-
-def list_marks(page: str) -> list[str]:
-    """The boxes that are to be ticked."""
-    return re.findall(rf'name="{CONFIRMED}" value="([0-9a-f]+)"', page)
 
 
 def read_noted(run: RunFolder) -> dict[str, Any]:
@@ -81,34 +71,26 @@ def read_noted(run: RunFolder) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_resuming_needs_a_confirmation_that_names_both(
+def test_a_run_whose_address_only_its_folder_names_is_not_resumed(
     served: Served, launcher: Launcher, endpoint: Recorded, runs: Path, how: str
 ) -> None:
     run = strangers_run(runs / "theirs", **naming(endpoint.url, how))
     [shown] = served.runs.list()
+    refusal = f"No page may start a run in which {endpoint.url} gets texts and the key in {VARIABLE}."
     page = served.get(f"/runs/{shown.id}")[1]
-    assert f"{endpoint.url} gets texts and the key in {VARIABLE}" in page
-    for marks in ([], ["0" * 32], [VARIABLE, endpoint.url]):
-        assert "Confirm first that" in resume(served, marks)
-    assert launcher.get(run) is None
-    assert endpoint.heads == []
-    resume(served, list_marks(page))
-    given = read_noted(run)
-    assert VARIABLE in json.dumps(given)
-    assert endpoint.url in json.dumps(given)
+    assert (refusal in page, 'id="resume-run"' in page) == (True, False)
+    assert refusal in resume(served)
+    assert (launcher.get(run), endpoint.heads) == (None, [])
 
 
-def test_a_folder_that_was_changed_in_between_is_refused(
-    served: Served, launcher: Launcher, runs: Path
+def test_a_folder_that_was_changed_since_its_page_was_shown_is_refused(
+    served: Served, launcher: Launcher, endpoint: Recorded, runs: Path
 ) -> None:
-    run = strangers_run(runs / "theirs", base_url="https://friend.example/v1", api_key_env=VARIABLE)
+    run = strangers_run(runs / "theirs", base_url=endpoint.url)
     [shown] = served.runs.list()
-    marks = list_marks(served.get(f"/runs/{shown.id}")[1])
-    assert len(marks) == 1
-    run.experiment.write_text(run.experiment.read_text().replace("friend", "evil"))
-    assert f"Confirm first that https://evil.example/v1 gets texts and the key in {VARIABLE}" in resume(
-        served, marks
-    )
+    assert 'id="resume-run"' in served.get(f"/runs/{shown.id}")[1]
+    run.experiment.write_text(run.experiment.read_text().replace(endpoint.url, "https://evil.example/v1"))
+    assert "https://evil.example/v1 gets texts" in resume(served)
     assert launcher.get(run) is None
 
 
@@ -116,75 +98,55 @@ def test_the_file_in_the_folder_is_not_what_the_command_reads(served: Served, ru
     """Whoever changes it once it is written changes nothing."""
     run = strangers_run(runs / "mine", detectors=["lexical"], limit=3)
     (run.path / VIEW_FILE).write_text("limit: 7\n")
-    resume(served, [])
+    assert resume(served) == ""
     assert read_noted(run)["limit"] == 3
     assert yaml.safe_load((run.path / VIEW_FILE).read_text())["limit"] == 3
 
 
-def test_a_server_on_this_machine_without_a_key_needs_none(
+def test_a_server_on_this_machine_without_a_key_is_asked(
     served: Served, endpoint: Recorded, runs: Path
 ) -> None:
     run = strangers_run(runs / "mine", base_url=endpoint.url)
-    [shown] = served.runs.list()
-    assert list_marks(served.get(f"/runs/{shown.id}")[1]) == []
-    resume(served, [])
+    assert resume(served) == ""
     assert read_noted(run)["base_url"] == endpoint.url
 
 
-def test_what_the_command_line_names_needs_none(runs: Path) -> None:
+def test_an_address_that_the_command_line_names_is_asked(runs: Path) -> None:
     experiment = Experiment(model="stub", base_url=FAR, api_key_env=VARIABLE)
     launcher = Launcher(Offer(experiment, runs), NOTING)
     run = strangers_run(runs / "mine", base_url=FAR, api_key_env=VARIABLE)
     with serving([runs], runs.parent / "indices", launcher=launcher) as viewer:
-        resume(viewer, [])
+        assert resume(viewer) == ""
         assert read_noted(run)["api_key_env"] == VARIABLE
     launcher.close()
 
 
-def test_a_bot_behind_an_endpoint_is_confirmed_too(served: Served, launcher: Launcher, runs: Path) -> None:
+def test_a_bot_behind_an_endpoint_counts_too(served: Served, launcher: Launcher, runs: Path) -> None:
     options = {"model": "m", "base_url": FAR, "api_key_env": VARIABLE}
     guarded = {"chatbot": {"kind": "endpoint", "options": options}}
     bots = [{"name": "vanilla", "kind": "guarded", "options": guarded}]
     run = strangers_run(runs / "theirs", chatbots=bots)
-    assert f"Confirm first that {FAR} gets texts and the key in {VARIABLE}" in resume(served, [])
+    assert f"No page may start a run in which {FAR} gets texts and the key in {VARIABLE}" in resume(served)
     assert launcher.get(run) is None
 
 
-def test_a_request_of_any_form_to_this_machine_is_confirmed(
+def test_no_request_of_any_form_is_sent_to_this_machine(
     served: Served, launcher: Launcher, endpoint: Recorded, runs: Path
 ) -> None:
     options = {"url": f"{endpoint.url}/anything", "body": {"delete": "all"}, "query": {"q": "{{ message }}"}}
     run = strangers_run(runs / "theirs", chatbots=[{"name": "vanilla", "kind": "http", "options": options}])
-    page = resume(served, [])
-    assert f"Confirm first that {endpoint.url}/anything gets requests of any form" in page
-    marks = list_marks(served.get(f"/runs/{served.runs.list()[0].id}")[1])
-    changed = json.loads(run.experiment.read_text())
-    changed["experiment"]["chatbots"][0]["options"]["body"] = {"delete": "more"}
-    run.experiment.write_text(json.dumps(changed))
-    assert "Confirm first that" in resume(served, marks)
+    assert f"{endpoint.url}/anything gets requests of any form" in resume(served)
     assert (launcher.get(run), endpoint.heads) == (None, [])
 
 
-def fill(url: str, *confirmed: str) -> bytes:
-    return fill_in(write_text(model="stub", api_key_env=VARIABLE, base_url=url), *confirmed)
-
-
-def test_starting_needs_a_confirmation_that_names_both(
-    served: Served, endpoint: Recorded, runs: Path
+@pytest.mark.parametrize("place", ["/start/plan", "/start"])
+def test_a_text_starts_no_run_that_sends_a_key_elsewhere(
+    served: Served, endpoint: Recorded, runs: Path, place: str
 ) -> None:
-    page = served.post("/start/plan", fill(endpoint.url))[1]
-    [mark] = list_marks(page)
-    assert f"> {endpoint.url} gets texts and the key in {VARIABLE}</label>" in page
-    [other] = list_marks(served.post("/start/plan", fill(FAR))[1])
-    for confirmed in ([], [""], [other], [mark[:-1]], [f"{mark} "], [VARIABLE, endpoint.url]):
-        page = served.post("/start", fill(endpoint.url, *confirmed))[1]
-        assert f"Confirm first that {endpoint.url} gets texts and the key in {VARIABLE}" in page
-        assert list_marks(page) == [mark]
-    assert list(runs.iterdir()) == []
-    assert served.post("/start", fill(endpoint.url, mark)) == (200, "")
-    [folder] = runs.iterdir()
-    assert read_noted(RunFolder(folder))["api_key_env"] == VARIABLE
-    assert endpoint.heads == []
+    text = write_text(model="stub", api_key_env=VARIABLE, base_url=endpoint.url)
+    page = served.post(place, fill_in(text))[1]
+    assert f"No page may start a run in which {endpoint.url} gets texts and the key in {VARIABLE}" in page
+    assert (list(runs.iterdir()), endpoint.heads) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -216,5 +178,5 @@ def test_a_run_that_reads_a_folder_of_ours_is_not_resumed(
     run = strangers_run(runs / "theirs", **fields)
     [shown] = served.runs.list()
     assert 'id="resume-run"' not in served.get(f"/runs/{shown.id}")[1]
-    assert "Name it in an experiment file" in resume(served, [])
+    assert "Name it in an experiment file" in resume(served)
     assert launcher.get(run) is None
