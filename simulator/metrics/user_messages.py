@@ -102,7 +102,7 @@ class UserMessages(TableMetric[UserMessageRow]):
     def hints(cls, report: RunReport) -> Sequence[str]:
         """Say what compares these numbers with people's."""
         return [
-            "`hallulab realism` compares the messages of simulated users with those of people (docs/realism.md)."
+            "`hallulab realism` compares the messages of simulated users with people's (docs/realism.md)."
         ]
 
     @classmethod
