@@ -13,6 +13,7 @@ from pydantic import Field
 from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.judging import make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext, Traits
+from hallulab.detectors.base.questions import claims_nothing
 from hallulab.detectors.base.reading import identify_reply_language, list_other_languages
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
@@ -31,6 +32,9 @@ class LexicalOptions(Frozen):
     the development halves of the three parts of BEGIN; one that was calibrated takes its place."""
     dialogue_is_evidence: bool = False
     """True if words of the question and the history count as known, too."""
+    claims_only: bool = False
+    """True if words of sentences that claim nothing do not count: questions and courtesies, as far as English
+    rules know them (`claims_nothing`). A reply of nothing else has the score 0."""
 
 
 class LexicalDetector(PolicyDetector):
@@ -81,7 +85,10 @@ class LexicalDetector(PolicyDetector):
         if others:
             reason = f"the reply is in {name_language(language)} and the evidence in {others}"
             return Judgement(outcome="abstained", error=f"{reason}: their words cannot be compared")
-        score = sum(word not in known for word in said) / len(said)
+        if self._options.claims_only:
+            reply = _blank_courtesies(reply)
+            said = list_word_values(reply, language)
+        score = sum(word not in known for word in said) / len(said) if said else 0.0
         units = tuple(self._units(view.reply, reply, language, known))
         spans = make_flagged_spans(
             units, self.threshold, lambda unit: f"not in the evidence: {unit.details['unknown']}"
@@ -101,3 +108,11 @@ class LexicalDetector(PolicyDetector):
                 score=len(unknown) / len(found) if found else None,
                 details={"unknown": ", ".join(dict.fromkeys(unknown))},
             )
+
+
+def _blank_courtesies(reply: str) -> str:
+    """Return a reply with spaces in place of the sentences that claim nothing, so that places stay."""
+    for region in split_sentences(reply):
+        if claims_nothing(region.of(reply)):
+            reply = f"{reply[: region.start]}{' ' * (region.end - region.start)}{reply[region.end :]}"
+    return reply

@@ -20,7 +20,6 @@ from hallulab.scenarios.files.json_text import digest, read_lines
 from hallulab.scenarios.transcript import Count, Frozen, Span, Verdict
 
 SCHEMA = "docs/viewer.md"
-"""Where the file of marks is described."""
 
 USUAL_SEVERITY = 3
 """Severity of a flag whose detector gives none."""
@@ -32,7 +31,6 @@ MarkKind = Literal["right", "wrong", "missed", "clean", "done", "unknown", "take
 """
 
 Labeller = tuple[str, str | None]
-"""Annotator, and hash of the guideline."""
 
 
 class MarkedFlag(NamedTuple):
@@ -42,7 +40,6 @@ class MarkedFlag(NamedTuple):
     start: int | None
     """First character in the reply; None: its words do not stand there."""
     end: int | None
-    """One past the last character."""
     text: str
 
     @property
@@ -69,7 +66,6 @@ class FlagMark(Frozen):
     adjudicates: tuple[str, ...] = ()
     """Annotators whose different labels are settled; none: it is about the annotator's own labels."""
     takes: str | None = None
-    """Whose labels are taken."""
     spans: tuple[Quotation, ...] = ()
     """These labels, with their starts."""
     annotator: str = PERSON
@@ -159,7 +155,6 @@ class TurnStanding:
     judged: Mapping[MarkedFlag, FlagMark]
     """The last mark of each flag that has one."""
     missed: Sequence[FlagMark]
-    """The places that were added."""
     said: MarkKind | None
     """`clean`, `done`, `unknown` or `take`, if that was said of the turn."""
 

@@ -41,7 +41,6 @@ class ScoredTurn:
     turn: int
     chatbot: str
     spans: int
-    """Hallucinations by the detector."""
     score: float
     annotated: int | None
     """Hallucinations by annotators; None: nobody looked."""

@@ -40,7 +40,6 @@ from hallulab.simulator.report.facts import order_names
 from hallulab.simulator.report.late_evidence import find_late_evidence
 
 SCHEMA = "docs/annotate.md"
-"""Where a sheet is described."""
 HEAD = """\
 # Read each reply, and fill in `spans` below it:
 #   spans: []                  nothing in it is hallucinated
@@ -63,7 +62,6 @@ class SheetTurn(Annotation):
     spans: tuple[Quotation, ...] | None  # type: ignore[assignment]  # not yet filled in
     """The hallucinations; `[]`: none; None: nobody looked."""
     history: str = ""
-    """The dialogue before the question."""
     question: str = ""
     passages: tuple[str, ...] = ()
     reply: str = ""

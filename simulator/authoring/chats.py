@@ -39,13 +39,7 @@ from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.transcript import Message
-from hallulab.simulator.authoring.personas import (
-    TRIES,
-    Goal,
-    Made,
-    PersonaBatch,
-    find_answering_passage,
-)
+from hallulab.simulator.authoring.personas import TRIES, Goal, Made, PersonaBatch, find_answering_passage
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.records.experiment import Experiment
 

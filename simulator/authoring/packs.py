@@ -50,7 +50,6 @@ class PackRequest:
     target: Path
     """A new or empty folder."""
     documents: Path
-    """Folder of the documents; they are copied."""
     personas: int | Sequence[Chat]
     """Number of personas, or real chats that become one each."""
     shares: tuple[float, float, float]

@@ -29,7 +29,6 @@ _ORDINALS = {word: number for number, word in enumerate(_FIRST, start=1)} | {
 }
 
 NUMBER_WORDS = frozenset(_CARDINALS) | frozenset(_SCALES)
-"""Words that are cardinal numbers, in lower case."""
 
 # What Unicode does not take for a letter with an accent.
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})

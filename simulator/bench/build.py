@@ -64,8 +64,7 @@ async def build_from_options(options: DerivedOptions) -> Derived:
     settings = RunSettings.from_options(options)
     data, out = Path(options.data), Path(options.out)
     check_outputs(
-        {"--out": out},
-        (data / FILE, data / OFFICIAL, options.config_path, settings.replay, settings.record),
+        {"--out": out}, (data / FILE, data / OFFICIAL, options.config_path, settings.replay, settings.record)
     )
     found = read_hotpotqa(data)
     require_unique_ids(found, data)

@@ -330,11 +330,7 @@ def _build_verdicts(reply: LabelledReply, judgement: Judgement, detector: str) -
     """Yield the judgement of a reply as a verdict on each turn in which it was given."""
     for turn in reply.turns:
         yield Verdict.model_construct(
-            **dict(judgement),
-            conversation=turn.conversation,
-            turn=turn.turn,
-            detector=detector,
-            version="",
+            **dict(judgement), conversation=turn.conversation, turn=turn.turn, detector=detector, version=""
         )
 
 

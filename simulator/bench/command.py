@@ -45,7 +45,6 @@ from hallulab.simulator.show.columns import format_csv
 from hallulab.simulator.show.html import render_page
 
 ANNOTATED = "gold"
-"""The data set of annotated runs."""
 
 FLOOR = "lexical"
 """The simple detector that every table has, for comparison."""
@@ -136,11 +135,7 @@ def write_results(options: BenchOptions, results: Results) -> None:
 
 
 def _read_options(given: Sequence[str] | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read the options of a data set by name; the values of `NAME=VALUE` are YAML.
-
-    Raises:
-        UsageError: one is not of the form NAME=VALUE, or its value is no YAML.
-    """
+    """Read the options of a data set by name; the values of `NAME=VALUE` are YAML."""
     if isinstance(given, Mapping):
         return given
     options: dict[str, Any] = {}
@@ -170,11 +165,7 @@ def _check_fields(fields: Sequence[str], data: LabelledData) -> None:
 
 
 def _locate_annotated_run(options: BenchOptions) -> BenchOptions:
-    """Return the options with the data set of annotated runs in the place of a run folder.
-
-    Raises:
-        UsageError: `--gold` is none that there is, `--data` is given beside it, or there is no annotated run.
-    """
+    """Return the options with the data set of annotated runs in the place of a run folder."""
     name, flag = options.dataset, f"--gold {options.gold}"
     if options.gold not in get_args(Gold):
         raise UsageError(f"{flag}: give one of: {', '.join(get_args(Gold))}.")
@@ -197,11 +188,7 @@ def _locate_annotated_run(options: BenchOptions) -> BenchOptions:
 
 
 def _locate_dataset(dataset: str) -> str:
-    """Return the file of a folder of planted errors, or what was given.
-
-    Raises:
-        UsageError: it is an annotated run.
-    """
+    """Return the file of a folder of planted errors, or what was given."""
     if dataset in list_datasets():
         return dataset
     folder = expand_home(dataset)
@@ -223,12 +210,7 @@ def _check_outputs(options: BenchOptions) -> None:
 
 
 def _read_experiment(options: BenchOptions, sweep: Sweep | None) -> Experiment:
-    """Read the experiment. Its detectors are the floor and those asked for.
-
-    Raises:
-        UsageError: the file or a flag is wrong, detectors are named beside a sweep, or one has a floor's
-            name.
-    """
+    """Read the experiment. Its detectors are the floor and those asked for."""
     if sweep is not None and options.detectors is not None:
         raise UsageError("--detectors and --sweep exclude each other: the sweep file names its detector.")
     fields = {**options.collect_model_fields(), "detectors": options.detectors, "seed": options.seed}
@@ -268,11 +250,7 @@ def _split_data(
     options: BenchOptions,
     seed: int,
 ) -> list[Split]:
-    """Cut the data into training and test parts: one split, or one a fold.
-
-    Raises:
-        UsageError: `--train` or `--folds` is given and no detector learns, or the data cannot be cut.
-    """
+    """Cut the data into training and test parts: one split, or one a fold."""
     learning = any(isinstance(detector, TrainableDetector) for detector in detectors)
     for flag, given in (("--folds", options.folds), ("--train", options.train)):
         if given is not None and not learning:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hallulab.scenarios.text.wording import (
-    choose_noun,
-    format_count,
-    format_number,
-)
+from hallulab.scenarios.text.wording import choose_noun, format_count, format_number
 from hallulab.simulator.bench.curves import (
     plot_configurations,
     plot_frontiers,

@@ -38,7 +38,6 @@ class Evaluation:
     judgements: tuple[Judgement, ...]
     """One judgement a reply, in the same order."""
     seconds: float
-    """Wall-clock time of the whole evaluation."""
     cold_s: float | None = None
     """Seconds of the first judgement, which is made alone and includes loading; with workers, the longest."""
     latencies_s: tuple[float | None, ...] = ()
@@ -169,7 +168,6 @@ def _spread_seconds(batches: Sequence[RepliesJudged]) -> list[float | None]:
 
 
 SHOWN = 5
-"""Number of reasons shown for a detector."""
 
 
 class Missing(Frozen):

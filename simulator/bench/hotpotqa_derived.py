@@ -29,7 +29,6 @@ from hallulab.simulator.bench.answers import NUMBER_WORDS, extract_content, is_s
 from hallulab.simulator.options.commands import Wrong
 
 DATASET = "hotpotqa-derived"
-"""Name of the data set in its replies."""
 
 TRIES = 6
 """Largest number of answers asked for.
@@ -38,7 +37,6 @@ TRIES = 6
 - Misplaced ones: the likeliest from each of so many passages, first those that share most with the question.
 """
 TEMPERATURE = 0.9
-"""Temperature of the sampled ones."""
 MAX_TOKENS = 48
 """Limit of an answer; HotpotQA's are short."""
 
@@ -72,7 +70,6 @@ _TALK = re.compile(
     r"|\AI(?: am| do| can|['’]m)|\A(?:sure|certainly|of course|okay)\b",
     re.IGNORECASE,
 )
-"""Words about an answer."""
 
 
 @dataclass(frozen=True)

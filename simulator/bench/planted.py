@@ -26,7 +26,6 @@ from hallulab.simulator.statistics.intervals import (
 )
 
 FILE = "planted.jsonl"
-"""The file of a folder of planted errors."""
 TWIN = "twin"
 """Key of `meta` under which an error and its clean twin name each other."""
 ALL = "all"

@@ -13,13 +13,7 @@ from pydantic import Field
 
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.baselines import (
-    FLAG_ALL,
-    MAJORITY,
-    RaterAgreement,
-    flag_all,
-    predict_majority,
-)
+from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, RaterAgreement, flag_all, predict_majority
 from hallulab.simulator.bench.chats import ChatbotRows, ChatReport, build_chat_report, build_chatbot_rows
 from hallulab.simulator.bench.evaluate import Evaluation
 from hallulab.simulator.bench.levels import (
@@ -66,7 +60,6 @@ if TYPE_CHECKING:
 ALL = "all"
 """The part that is the whole data set, beside the parts by a field of `meta`."""
 _MISSING = "not told"
-"""The part of replies whose `meta` lacks the field."""
 
 
 class PartRow(ItemCounts):

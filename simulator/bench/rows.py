@@ -61,9 +61,7 @@ class HitCounts:
 
     hits: int
     flagged: int
-    """Number on the detector's side."""
     gold: int
-    """Number on the annotators' side."""
 
 
 @dataclass(frozen=True)

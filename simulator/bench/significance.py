@@ -16,10 +16,7 @@ from typing import Literal
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.bench.levels import (
-    Items,
-    Level,
-)
+from hallulab.simulator.bench.levels import Items, Level
 from hallulab.simulator.statistics.detection import (
     Replicates,
     Sample,

@@ -128,11 +128,7 @@ class CrossValidation:
     """
 
     def __init__(
-        self,
-        splits: Sequence[Split],
-        tested: Sequence[LabelledReply],
-        concurrency: int,
-        quiet: bool,
+        self, splits: Sequence[Split], tested: Sequence[LabelledReply], concurrency: int, quiet: bool
     ) -> None:
         self._tested, self._concurrency = tested, concurrency
         self._quiet = quiet

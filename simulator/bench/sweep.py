@@ -26,7 +26,6 @@ from hallulab.simulator.statistics.detection import compute_auroc, compute_flag_
 from hallulab.simulator.statistics.intervals import Rounded
 
 SCHEMA = "docs/bench.md"
-"""Page that describes the file."""
 
 MOST_RUNS = 10_000
 """Largest number of configurations times repeats; their evaluations are in memory at once."""
@@ -157,7 +156,6 @@ class SweepReport(Frozen):
 
     file: Sweep
     rows: tuple[SweepRow, ...]
-    """A row a configuration."""
 
     @property
     def best_first(self) -> list[SweepRow]:

@@ -234,4 +234,3 @@ TABLES = {
     "Planted errors": PLANTED,
     "Parts of the data": PARTS,
 }
-"""Heading of docs/metrics.md → the columns of a table."""

@@ -48,7 +48,6 @@ TOPICS = (
 """For `rows` of `hallulab calibrate --policy`: sensitive topics."""
 
 TABLES = {"Thresholds": COLUMNS, "Thresholds of topics": TOPICS}
-"""Heading of docs/metrics.md → the columns of a table."""
 
 
 def build_calibration_document(report: CalibrationReport) -> ShownDocument:

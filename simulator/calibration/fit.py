@@ -210,9 +210,7 @@ class CalibrationReport(Frozen):
     measured_on: str
     kept_in: str
     detectors: tuple[Calibrated, ...]
-    """In the experiment's order."""
     notes: tuple[str, ...] = ()
-    """Caveats about the replies."""
 
 
 async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment) -> CalibrationReport:
@@ -263,11 +261,7 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
 
 
 def _collect_replies(
-    source: str,
-    count: int,
-    read: Material,
-    given: Sequence[tuple[str, Sequence[LabelledReply]]],
-    seed: int,
+    source: str, count: int, read: Material, given: Sequence[tuple[str, Sequence[LabelledReply]]], seed: int
 ) -> tuple[list[LabelledReply], str]:
     """Return the replies to judge, planted ones and those of files, and a description of them."""
     replies = list(plant_material(read, source, tuple(KINDS), count, seed).replies)

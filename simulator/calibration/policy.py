@@ -72,7 +72,6 @@ class TopicRow(Frozen):
     flagged_held_out: Rounded | None = None
     recall_held_out: Rounded | None = None
     not_fitted: str | None = None
-    """Why there is no threshold."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +223,6 @@ class PolicyFit(Frozen):
     detector: str
     """The detector whose scores the thresholds are for."""
     source: str
-    """Material of the errors."""
     pairs: int
     """Errors, each with a clean twin."""
     rows: tuple[TopicRow, ...]
@@ -256,10 +254,6 @@ async def _calibrate_policy(
         experiment: its only detector guards; else that of a guarded chatbot without options.
         policy: a built-in policy, or the path of one.
         out: file to write.
-
-    Raises:
-        UsageError: the input is wrong or too small, or the detector's scores are on another scale.
-        OperationalError: server, endpoint or disk failed, or too few replies were scored.
     """
     wanted = load_policy(policy)
     settings, source = RunSettings.from_options(options), options.source or experiment.scenario

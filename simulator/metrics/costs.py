@@ -9,7 +9,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Literal, Self, TypeVar
 
-from hallulab.scenarios.text.wording import NOTHING, join_names, shorten_line
+from hallulab.scenarios.text.wording import NOTHING, format_count, join_names, shorten_line
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
@@ -399,6 +399,19 @@ class Lengths(Metric):
             for name in self.run.chatbots
         )
         return LengthSection(conversations=found)
+
+    @classmethod
+    def footnotes(cls, report: RunReport) -> Sequence[str]:
+        """Say that the limit of turns ended more than half of the conversations, where it did."""
+        found = report.of(LengthSection).conversations
+        cut = sum(one.stop_reasons.get("max_turns", 0) for one in found)
+        total = sum(one.conversations for one in found)
+        if 2 * cut <= total:
+            return []
+        return [
+            f"{cut} of {format_count(total, 'conversation')} ended at the limit of turns (`max_turns`), not "
+            "by the user: no number here is of later turns."
+        ]
 
 
 def _compute_mean(lengths: Counter[int]) -> float | None:

@@ -91,11 +91,7 @@ async def _plant_fluently(options: PlantOptions) -> Planting:
 
 
 def _check_kinds(options: PlantOptions, known: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the kinds to plant.
-
-    Raises:
-        UsageError: one does not exist, or the output cannot be written.
-    """
+    """Return the kinds to plant."""
     for kind in options.kinds:
         if kind not in known:
             raise UsageError(f"--kinds {kind}: there is no such kind. Give some of: {', '.join(known)}.")

@@ -66,9 +66,7 @@ class RewriteInstruction:
     """A kind of error that a model writes."""
 
     text: str
-    """Instruction for the model."""
     marked: Callable[[str, str, Clean], bool]
-    """True if a rewriting of a sentence bears the kind's mark."""
 
 
 def _is_condition_changed(before: str, after: str, clean: Clean) -> bool:
@@ -188,7 +186,6 @@ def _find_unknown_words(text: str, clean: Clean) -> set[str]:
 
 
 _TEMPERATURES = (0.0, 0.7)
-"""Temperature of the first try and of the second."""
 _MAX_TOKENS = 120
 """Limit of a rewriting; sentences of replies have at most 45 words."""
 NO_ANSWER = "the model gave no answer"
@@ -245,7 +242,6 @@ class SentenceRewritten:
     """A model wrote an error, or none that passes the checks."""
 
     outcome: PlantedError | str
-    """The error, or why there is none."""
     failure: str | None = None
 
 

@@ -86,7 +86,6 @@ change_number = make_edit_rule(
 """Change an amount, period or count."""
 change_date = make_edit_rule(lambda sentence, _, generator: edits.generate_date_edits(sentence, generator))
 replace_name = make_edit_rule(edits.name_edits)
-"""Replace a name with another one of the documents."""
 change_unit = make_edit_rule(lambda sentence, _, generator: edits.generate_unit_edits(sentence, generator))
 """Change the unit of an amount or period."""
 change_reference = make_edit_rule(
@@ -232,7 +231,6 @@ KINDS: Mapping[str, Rule] = {
     "contradiction": add_contradiction,
     "generality": change_generality,
 }
-"""Kind → its rule, in the order of the tables."""
 
 
 def _apply_edit(clean: Clean, edit: Edit) -> PlantedError:

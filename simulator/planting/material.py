@@ -24,7 +24,6 @@ from hallulab.scenarios.transcript import Message, Passage
 from hallulab.simulator.records.folder import RunFolder
 
 _SENTENCES = 3
-"""Most sentences of a reply made from documents."""
 
 
 @dataclass(frozen=True)

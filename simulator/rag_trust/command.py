@@ -18,12 +18,7 @@ from hallulab.simulator.engine.models import RunSettings, open_pool, open_record
 from hallulab.simulator.options.commands import RagTrustOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.rag_trust.answers import AnswerCollector, ask_all
-from hallulab.simulator.rag_trust.config import (
-    DIMENSIONS,
-    RagTrustConfig,
-    list_tasks,
-    load_config,
-)
+from hallulab.simulator.rag_trust.config import DIMENSIONS, RagTrustConfig, list_tasks, load_config
 from hallulab.simulator.rag_trust.document import COLUMNS, build_document
 from hallulab.simulator.rag_trust.report import Models, RagTrustReport, build_report
 from hallulab.simulator.records.folder import RunFolder

@@ -118,17 +118,14 @@ COLUMNS: dict[Dimension, Sequence[Column]] = {
         *_ENDS,
     ),
 }  # fmt: skip
-"""Dimension → its columns."""
 
 HEADINGS: dict[Dimension, str] = {
     "factuality": "Factuality by poison (the paper's Table 2)",
     "robustness": "Robustness by distractors (the paper's Table 3)",
     "accountability": "Accountability by distractors (the paper's Table 4)",
 }
-"""Dimension → the heading of its table."""
 
 TABLES = {heading: COLUMNS[dimension] for dimension, heading in HEADINGS.items()}
-"""Heading of docs/metrics.md → the columns of a table."""
 
 _HOW_MEASURED = (
     "Intervals: 95% bootstrap over questions. Judge, METEOR and the other parts are means over the answers "

@@ -223,7 +223,6 @@ def _strip_last_e(word: str) -> str:
 
 
 FILE = "wordnet.txt.gz"
-"""Name of the file, beside this module."""
 
 _ENDINGS: Mapping[str, Sequence[tuple[str, str]]] = {
     "noun": (

@@ -181,7 +181,6 @@ class RagTrustReport(Frozen):
     notes: tuple[str, ...]
     """Sentences on what the numbers leave out and on what flatters them."""
     warnings: tuple[str, ...] = ()
-    """Failures, if there are many."""
     failed: str | None = None
     """Why `hallulab rag-trust` exits with 1: the judge failed on every answer; None: it does not."""
 

@@ -87,7 +87,6 @@ PARTS: dict[Dimension, tuple[str, ...]] = {
     "robustness": ("judge", "similarity", "f1"),
     "accountability": ("precision", "recall"),
 }
-"""Dimension → its parts."""
 
 
 def score_answer(answer: MeasuredAnswer, dimension: Dimension, weights: Weights) -> Scored | None:

@@ -17,6 +17,7 @@ from hallulab.simulator.show.charts import (
     describe_interval,
     draw_dots,
 )
+from hallulab.simulator.show.columns import is_lacking
 from hallulab.simulator.show.document import Figures
 from hallulab.simulator.show.html import Tick, render_part
 
@@ -46,6 +47,28 @@ def draw_accuracy(rows: Sequence[Row]) -> tuple[str, str]:
     """Draw TokAcc-1, from 100% down."""
     title = "Token accuracy (TokAcc-1), higher is better"
     points = [_build_point(row, "tokacc_1", 100, "%") for row in rows]
+    return title, draw_dots(title, points, choose_axis_steps(_list_values(points), 100), "{:g}%".format)
+
+
+def draw_coverage(rows: Sequence[Row]) -> tuple[str, str] | None:
+    """Draw the share of scored turns, from 100% down; None where every turn is scored.
+
+    The numbers of a detector that leaves turns out are of the others alone, so they compare only where it
+    scored about the same share.
+    """
+    if not any(map(is_lacking, (row.coverage for row in rows if row.turns))):
+        return None
+    title = "Coverage: turns that the detector scored, higher is better"
+    points = [
+        DotPoint(
+            chatbot=row.chatbot,
+            detector=row.detector,
+            value=None if row.coverage is None else 100 * row.coverage,
+            ci95=None,
+            title=f"{row.chatbot}, {row.detector}: {row.scored_turns} of {row.turns} turns scored",
+        )
+        for row in rows
+    ]
     return title, draw_dots(title, points, choose_axis_steps(_list_values(points), 100), "{:g}%".format)
 
 
@@ -202,5 +225,5 @@ def _place_names(at: dict[str, float]) -> list[CostName]:
     return placed
 
 
-CHARTS: Sequence[Chart] = (draw_hallucinations, draw_accuracy, draw_costs)
+CHARTS: Sequence[Chart] = (draw_hallucinations, draw_accuracy, draw_coverage, draw_costs)
 """From left to right, as the page has them."""

@@ -46,6 +46,16 @@ async def test_the_dialogue_counts_as_evidence_on_request() -> None:
     assert (await judged("It is cheap.", dialogue_is_evidence=True)).score == 0.0
 
 
+async def test_sentences_that_claim_nothing_do_not_count_on_request() -> None:
+    reply = "You are welcome! The bakery opens at 9. Can I do anything else?"
+    assert (await judged(reply)).score == 9 / 13
+    found = await judged(reply, claims_only=True)
+    assert (found.score, [unit.score for unit in found.units]) == (0.2, [None, 0.2, None])
+    courteous = await judged("You are welcome!", claims_only=True)
+    assert (courteous.outcome, courteous.score, courteous.flagged) == ("scored", 0.0, False)
+    assert (await judged("?!", claims_only=True)).error == "the reply has no words"
+
+
 async def test_without_words_or_evidence_it_abstains() -> None:
     assert (await judged("?!")).outcome == "abstained"
     assert (await judged("Yes.", evidence="")).error == "there is no evidence"

@@ -44,19 +44,20 @@ INFO = ChatFormat(
     name="two", about="two texts", endings=(".two",), read=read, recognize=recognize, write=write
 )
 """
-OURS = [
-    "assistants", "bedrock", "chatgpt", "claude", "gemini", "inspect-log", "intercom", "langsmith",
-    "mtrag", "openwebui", "promptfoo", "rasa", "responses", "tau2", "openai", "sharegpt", "otel",
-    "openinference", "mlflow", "langfuse", "csv", "jsonl", "parquet", "ragtruth", "hf", "excel", "otlp",
-    "wildchat", "ragas", "deepeval", "json-rows",
+OURS = list_formats()
+GENERAL = [
+    "openai", "sharegpt", "otel", "openinference", "mlflow", "langfuse", "csv", "jsonl", "parquet",
+    "ragtruth", "hf", "excel", "otlp", "wildchat", "ragas", "deepeval", "json-rows",
 ]  # fmt: skip
+"""Formats that are asked after those of one tool, in this order, because a value may fit several."""
 WRITTEN = [
     "openai", "sharegpt", "csv", "jsonl", "parquet", "ragtruth", "hf", "otlp", "ragas", "deepeval",
 ]  # fmt: skip
 
 
-def test_our_formats_are_the_modules_with_info() -> None:
-    assert (list_formats(), list_written_formats()) == (OURS, WRITTEN)
+def test_formats_of_one_tool_are_asked_before_those_that_fit_many_files() -> None:
+    assert OURS[-len(GENERAL) :] == GENERAL
+    assert list_written_formats() == WRITTEN
     assert [find_format(name).name for name in OURS] == OURS
 
 

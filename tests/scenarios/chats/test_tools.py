@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,19 @@ FILES: dict[str, tuple[str, Any, str, list[tuple[str, str]]]] = {
         "user ← input.text, reply ← output.text, passages ← citations.retrievedReferences, "
         "session ← sessionId",
         [("fees.md", RULE)],
+    ),
+    "bot-framework": (
+        "a.transcript",
+        [
+            {"type": "conversationUpdate", "conversation": {"id": "s"}},
+            {"type": "message", "conversation": {"id": "s"}, "from": {"id": "1", "role": "user"},
+             "text": ASKED},
+            {"type": "typing", "conversation": {"id": "s"}, "from": {"id": "2", "role": "bot"}},
+            {"type": "message", "conversation": {"id": "s"}, "from": {"id": "2", "role": "bot"},
+             "text": REPLIED},
+        ],
+        "user ← activities (role user), reply ← activities (role bot)",
+        [],
     ),
     "chatgpt": (
         "conversations.json",
@@ -301,6 +315,38 @@ def test_a_log_of_an_invocation_of_bedrock(tmp_path: Path) -> None:
     (one,), reading = read(written(tmp_path, "a.jsonl", [line]))
     assert (one.id, one.model, one.turns[0].user, one.turns[0].reply) == ("r", "m", ASKED, REPLIED)
     assert reading.describe().startswith("user ← messages (role user), reply ← response")
+
+
+def test_activities_of_copilot_studio_have_numbers_for_roles_and_cards_are_counted(tmp_path: Path) -> None:
+    said = [
+        {"type": "message", "from": {"role": 0}, "text": REPLIED, "timestamp": 3},
+        {"type": "message", "from": {"role": 0}, "attachments": [{}], "timestamp": 4},
+        {"type": "message", "from": {"role": 1}, "text": ASKED, "timestamp": 2},
+        {"type": "message", "from": {"role": 0}, "text": "Hello!", "timestamp": 1},
+    ]
+    path = written(tmp_path, "a.jsonl", [{"activities": said}, {"activities": said[:1]}])
+    found, reading = read(path)
+    assert [(one.id, [(turn.user, turn.reply) for turn in one.turns]) for one in found] == [
+        ("chat-1", [(ASKED, REPLIED)]),
+        ("chat-2", []),
+    ]
+    assert [step.text for step in found[0].turns[0].steps] == ["Hello!"]
+    assert "Messages without text left out, such as cards: 1." in reading.notes
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"activities": [7]}, "line 1: must be an object"),
+        (
+            {"activities": [{"type": "message", "from": {"name": "Bot"}, "text": "Hi"}]},
+            "line 1: activities.0.role: is missing",
+        ),
+    ],
+)
+def test_a_wrong_activity_is_named(content: Any, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        read(written(tmp_path, "a.jsonl", [content]))
 
 
 def test_responses_that_go_on_with_each_other_are_one_conversation(tmp_path: Path) -> None:

@@ -237,6 +237,27 @@ def test_one_conversation_has_no_deviation_and_none_no_mean() -> None:
     assert (none.conversations, none.turns_mean, none.stop_reasons) == (0, None, {})
 
 
+@pytest.mark.parametrize(
+    ("endings", "notes"),
+    [
+        (["max_turns", "goal_reached"], []),
+        (
+            ["max_turns", "max_turns", "goal_reached"],
+            [
+                "2 of 3 conversations ended at the limit of turns (`max_turns`), not by the user: no number "
+                "here is of later turns."
+            ],
+        ),
+    ],
+)
+def test_a_footnote_says_that_the_limit_of_turns_ended_most_conversations(
+    endings: list[str], notes: list[str]
+) -> None:
+    chats = [conversation(str(at), ["one"], stop_reason=reason) for at, reason in enumerate(endings)]
+    report = build_report(chats, [], chatbots=["vanilla"], detectors=[], flaws={})
+    assert Lengths.footnotes(report) == notes
+
+
 def test_rows_are_computed_again_without_affected_conversations() -> None:
     chats = [conversation("a", ["one"]), conversation("b", ["one"], persona="dev")]
     verdicts = [scored("a", 0, [(0, 3)]), scored("b", 0)]

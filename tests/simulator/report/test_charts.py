@@ -13,6 +13,7 @@ from hallulab.simulator.report.charts import (
     draw_accuracy,
     draw_charts,
     draw_costs,
+    draw_coverage,
     draw_hallucinations,
     lay_out_costs,
 )
@@ -49,6 +50,26 @@ def test_token_accuracy_is_a_percentage() -> None:
 def test_a_chart_of_nothing_is_left_out() -> None:
     titles = [title for title, _ in draw_charts([line("a", 0.0, 0.5)], "dot").figures]
     assert [title.split(" (")[0] for title in titles] == ["Hallucinations per turn", "Token accuracy"]
+
+
+def covered(chatbot: str, scored: int, turns: int) -> Row:
+    found = {"coverage": scored / turns if turns else None, "scored_turns": scored, "turns": turns}
+    return build_row(chatbot, "d", []).model_copy(update=found)
+
+
+def test_coverage_is_drawn_where_a_detector_left_a_turn_out() -> None:
+    drawn = draw_coverage([covered("a", 4, 4), covered("b", 1, 4), covered("c", 0, 0)])
+    assert drawn is not None
+    assert re.findall("<title>(.*)</title>", drawn[1]) == [
+        "a, d: 4 of 4 turns scored",
+        "b, d: 1 of 4 turns scored",
+        "c, d: 0 of 0 turns scored",
+    ]
+    assert re.findall('class="tick"[^>]*>(.*)</text>', drawn[1]) == ["20%", "40%", "60%", "80%", "100%"]
+
+
+def test_full_coverage_has_no_chart() -> None:
+    assert draw_coverage([covered("a", 4, 4), covered("b", 0, 0)]) is None
 
 
 def line(

@@ -306,7 +306,7 @@ def test_three_personas_have_no_interval_anywhere_but_the_reason() -> None:
     html = page()
     assert hint(html) == []
     assert "Too few personas (3) to rank the chatbots. Intervals need 6" in html
-    assert "95%" not in html
+    assert not re.search("95% (bootstrap|CI|interval)", html)
     assert 'class="whisker"' not in html
     assert 'class="ci">[' not in html
     assert "With fewer than 6 personas, or where all have the same number, there is no interval." in html
@@ -315,9 +315,13 @@ def test_three_personas_have_no_interval_anywhere_but_the_reason() -> None:
 def test_six_personas_have_intervals() -> None:
     html = page(twins=2)
     assert hint(html) == []
+    sections = {part.split('"', 2)[1]: part for part in html.split("<section")[1:]}
+    columns = {name: part.count('<span class="ci">[95% CI]</span>') for name, part in sections.items()}
     # Ten rows in three charts, and 15 turns of chatbots under detectors; at 3, all have the same number.
-    assert html.count('class="whisker"') == 3 * 10 + 12
-    assert html.count('<span class="ci">[95% CI]</span>') == 11
+    assert sections["results"].count('class="whisker"') == 3 * 10
+    assert sections["depth"].count('class="whisker"') == 12
+    expected = {"results": 2, "concentration": 1, "comparisons": 4, "audit": 4}
+    assert {name: columns[name] for name in expected} == expected
     assert "line: 95% bootstrap interval over personas" in html
     assert "there is no interval." not in html
 
