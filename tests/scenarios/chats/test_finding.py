@@ -16,7 +16,7 @@ from hallulab.scenarios.chats.formats import (
     list_written_formats,
     read_chats,
 )
-from hallulab.scenarios.errors import UsageError
+from tests.kit.refusals import refusal
 from tests.places import ROOT
 from tests.scenarios.installed import install
 
@@ -95,6 +95,5 @@ def test_an_entry_point_that_gives_something_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, monkeypatch, "INFO = 3", chat_formats="mine = theirs:INFO")
-    with pytest.raises(UsageError) as caught:
-        find_format("mine")
-    assert str(caught.value) == ("format 'mine': its entry point gives a int. Let it give a ChatFormat.")
+    said = "format 'mine': its entry point gives a int. Let it give a ChatFormat."
+    assert refusal(find_format, "mine") == said

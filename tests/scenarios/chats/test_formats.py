@@ -13,29 +13,25 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation
 
 
+def encode(value: Any) -> dict[str, str]:
+    """A value of OTLP."""
+    return {"stringValue": value if isinstance(value, str) else json.dumps(value)}
+
+
 def otlp(name: str, start: int, parent: str = "", **attributes: Any) -> dict[str, Any]:
     return {
         "traceId": "t1", "spanId": str(start), "parentSpanId": parent, "name": name,
         "startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 1),
         "attributes": [
-            {
-                "key": key.replace("__", "."),
-                "value": {"stringValue": one if isinstance(one, str) else json.dumps(one)},
-            }
-            for key, one in attributes.items()
-        ],
+            {"key": key.replace("__", "."), "value": encode(one)} for key, one in attributes.items()],
     }  # fmt: skip
 
 
 def phoenix(name: str, start: str, parent: str | None, attributes: dict[str, Any]) -> dict[str, Any]:
-    context = {"trace_id": "t1", "span_id": start}
     return {
-        "name": name,
-        "context": context,
-        "parent_id": parent,
-        "start_time": start,
-        "attributes": attributes,
-    }
+        "name": name, "context": {"trace_id": "t1", "span_id": start}, "parent_id": parent,
+        "start_time": start, "attributes": attributes,
+    }  # fmt: skip
 
 
 GIVEN = [{"role": "user", "parts": [{"type": "text", "content": "What is the fee?"}]}]
@@ -144,38 +140,6 @@ def test_a_cell_of_somebody_elses_csv_keeps_its_apostrophe(tmp_path: Path) -> No
     assert (one.turns[0].user, one.turns[0].reply) == ("'tis?", "'=1+1")
 
 
-def test_traces_of_a_session_are_turns_in_the_order_of_time(tmp_path: Path) -> None:
-    traces = [
-        {
-            "id": str(at),
-            "sessionId": "s",
-            "timestamp": f"2026-10-01T00:00:0{at}Z",
-            "input": said,
-            "output": reply,
-        }
-        for at, said, reply in ((2, "Second?", "2"), (1, "First?", "1"))
-    ]
-    (one,) = read(written(tmp_path, "a.jsonl", traces))
-    assert [(turn.user, turn.reply) for turn in one.turns] == [("First?", "1"), ("Second?", "2")]
-
-
-def test_of_a_later_trace_the_dialogue_before_is_not_repeated(tmp_path: Path) -> None:
-    said = [{"role": "user", "content": "First?"}]
-    more = [*said, {"role": "assistant", "content": "1"}, {"role": "user", "content": "Second?"}]
-    traces = [
-        {
-            "id": str(at),
-            "sessionId": "s",
-            "timestamp": f"2026-10-01T00:00:0{at}Z",
-            "input": given,
-            "output": str(at),
-        }
-        for at, given in ((1, said), (2, more))
-    ]
-    (one,) = read(written(tmp_path, "a.jsonl", traces))
-    assert [(turn.user, turn.reply) for turn in one.turns] == [("First?", "1"), ("Second?", "2")]
-
-
 def test_a_reply_that_stands_in_the_request_too_is_one(tmp_path: Path) -> None:
     reply = {"role": "assistant", "content": "B."}
     said = [{"role": "user", "content": "A?"}, reply]
@@ -184,31 +148,29 @@ def test_a_reply_that_stands_in_the_request_too_is_one(tmp_path: Path) -> None:
     assert [(turn.user, turn.reply) for turn in one.turns] == [("A?", "B.")]
 
 
-def turns(tmp_path: Path, *messages: tuple[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """User, reply and steps of the turns of messages."""
-    line = {"messages": [{"role": role, "content": content} for role, content in messages]}
+BRIEF = ("system", "Be brief.")
+A, B, C, D = ("user", "A?"), ("assistant", "B."), ("user", "C?"), ("assistant", "D.")
+
+
+@pytest.mark.parametrize(
+    ("said", "turns"),
+    [
+        ([A, ("user", "Please."), B, D], [("A?\n\nPlease.", "B.\n\nD.", [])]),
+        ([("assistant", "Hi!"), A, B], [("A?", "B.", [("greeting", "Hi!")])]),
+        ([A, B, BRIEF, C, D], [("A?", "B.", []), ("C?", "D.", [BRIEF])]),
+        ([A, B, BRIEF], [("A?", "B.", [BRIEF])]),
+        ([A, ("assistant", ""), C, ("assistant", None)], [("A?", "", []), ("C?", "", [])]),
+        ([A, B, C], [("A?", "B.", [])]),
+    ],
+    ids=["follow each other", "greeting", "system between", "system at the end", "empty", "no reply"],
+)
+def test_messages_make_turns_with_steps(
+    said: list[tuple[str, Any]], turns: list[tuple[str, str, list[tuple[str, str]]]], tmp_path: Path
+) -> None:
+    line = {"messages": [{"role": role, "content": content} for role, content in said]}
     (one,) = read(written(tmp_path, "a.jsonl", [line]))
-    return [(turn.user, turn.reply, [(step.name, step.text) for step in turn.steps]) for turn in one.turns]
-
-
-def test_messages_that_follow_each_other_are_one(tmp_path: Path) -> None:
-    said = [("user", "A?"), ("user", "Please."), ("assistant", "B."), ("assistant", "C.")]
-    assert turns(tmp_path, *said) == [("A?\n\nPlease.", "B.\n\nC.", [])]
-
-
-def test_a_greeting_is_a_step_and_no_reply(tmp_path: Path) -> None:
-    said = [("assistant", "Hi!"), ("user", "A?"), ("assistant", "B.")]
-    assert turns(tmp_path, *said) == [("A?", "B.", [("greeting", "Hi!")])]
-
-
-def test_a_system_message_between_two_turns_is_a_step_of_the_second(tmp_path: Path) -> None:
-    said = [("user", "A?"), ("assistant", "B."), ("system", "Be brief."), ("user", "C?"), ("assistant", "D.")]
-    assert turns(tmp_path, *said) == [("A?", "B.", []), ("C?", "D.", [("system", "Be brief.")])]
-
-
-def test_a_system_message_at_the_end_is_kept(tmp_path: Path) -> None:
-    said = [("user", "A?"), ("assistant", "B."), ("system", "Over.")]
-    assert turns(tmp_path, *said) == [("A?", "B.", [("system", "Over.")])]
+    found = [(turn.user, turn.reply, [(step.name, step.text) for step in turn.steps]) for turn in one.turns]
+    assert found == turns
 
 
 def found(path: Path) -> list[tuple[str, list[str]]]:
@@ -264,18 +226,6 @@ def test_a_trace_without_a_reply_is_a_conversation_without_turns(tmp_path: Path)
     assert [(one.id, len(one.turns)) for one in read(path)] == [("s", 0), ("t", 1)]
 
 
-def test_rows_of_a_conversation_have_all_a_turn_or_none(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.csv", "session,turn,question,answer\nx,1,A?,B.\nx,,C?,D.\ny,,E?,F.\n")
-    with pytest.raises(UsageError, match=r"line 3: other rows of the conversation 'x' have a turn or time"):
-        read(path)
-
-
-def test_rows_with_a_time_that_cannot_be_read_are_no_guess(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.csv", "session,time,question,answer\nx,03/01/2026 9:30,C?,D.\nx,,E?,F.\n")
-    with pytest.raises(UsageError, match=r"line 2: '03/01/2026 9:30' is no time by which rows"):
-        read(path)
-
-
 @pytest.mark.parametrize("behind", [" , oops [{}]", "[{}]", " {}"])
 def test_nothing_behind_a_list_is_skipped(behind: str, tmp_path: Path) -> None:
     said = [{"role": "user", "content": "A?"}, {"role": "assistant", "content": "B."}]
@@ -284,20 +234,10 @@ def test_nothing_behind_a_list_is_skipped(behind: str, tmp_path: Path) -> None:
         read(path)
 
 
-def test_an_empty_reply_is_a_reply(tmp_path: Path) -> None:
-    assert turns(tmp_path, ("user", "A?"), ("assistant", ""), ("user", "B?"), ("assistant", None)) == [
-        ("A?", "", []),
-        ("B?", "", []),
-    ]
-
-
-def test_a_message_without_a_reply_is_left_out(tmp_path: Path) -> None:
-    assert turns(tmp_path, ("user", "A?"), ("assistant", "B."), ("user", "C?")) == [("A?", "B.", [])]
-
-
 def test_a_megabyte_is_read(tmp_path: Path) -> None:
-    ((user, reply, _),) = turns(tmp_path, ("user", "a" * 10**6), ("assistant", "b" * 10**6))
-    assert (len(user), len(reply)) == (10**6, 10**6)
+    said = [{"role": "user", "content": "a" * 10**6}, {"role": "assistant", "content": "b" * 10**6}]
+    (one,) = read(written(tmp_path, "a.jsonl", [{"messages": said}]))
+    assert [(len(turn.user), len(turn.reply)) for turn in one.turns] == [(10**6, 10**6)]
 
 
 def test_the_evidence_of_a_line_is_that_of_its_last_reply(tmp_path: Path) -> None:

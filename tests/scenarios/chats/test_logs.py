@@ -15,6 +15,7 @@ from hallulab.scenarios.chats.sessions import LoggedChat, join_sessions
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Turn
 from tests.builders import conversation
+from tests.kit.refusals import refusal
 from tests.scenarios.chats.test_formats import written
 
 
@@ -220,35 +221,15 @@ def test_a_conversation_with_a_message_that_is_only_an_image_is_left_out_and_cou
 
 
 DOCUMENTS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
-    (
-        {
-            "type": "document",
-            "title": "Fees",
-            "source": {"type": "text", "media_type": "text/plain", "data": "Fee: 200."},
-        },
-        [("Fees", "Fee: 200.")],
-    ),
-    (
-        {
-            "type": "search_result",
-            "source": "fees.md",
-            "title": "Fees",
-            "content": [{"type": "text", "text": "Fee: 200."}],
-        },
-        [("fees.md", "Fee: 200.")],
-    ),
-    (
-        {"document": {"format": "txt", "name": "Fees", "source": {"text": "Fee: 200."}}},
-        [("Fees", "Fee: 200.")],
-    ),
-    (
-        {
-            "type": "document",
-            "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
-        },
-        [],
-    ),
-]
+    ({"type": "document", "title": "Fees", "source": {
+        "type": "text", "media_type": "text/plain", "data": "Fee: 200."}}, [("Fees", "Fee: 200.")]),
+    ({"type": "search_result", "source": "fees.md", "title": "Fees", "content": [
+        {"type": "text", "text": "Fee: 200."}]}, [("fees.md", "Fee: 200.")]),
+    ({"document": {"format": "txt", "name": "Fees", "source": {"text": "Fee: 200."}}},
+     [("Fees", "Fee: 200.")]),
+    ({"type": "document", "source": {
+        "type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}}, []),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("part", "passages"), DOCUMENTS)
@@ -278,12 +259,8 @@ def test_what_a_tool_gave_is_a_passage(part: dict[str, Any], tmp_path: Path) -> 
 
 
 def test_of_a_search_of_the_web_the_cited_words_are_passages_and_sentences_go_on(tmp_path: Path) -> None:
-    cited = {
-        "type": "web_search_result_location",
-        "url": "https://fees.example",
-        "title": "Fees",
-        "cited_text": "200.",
-    }
+    found = {"url": "https://fees.example", "title": "Fees", "cited_text": "200."}
+    cited = {"type": "web_search_result_location", **found}
     content = [
         {"type": "server_tool_use", "id": "1", "name": "web_search", "input": {"query": "fee"}},
         {"type": "web_search_tool_result", "tool_use_id": "1", "content": [
@@ -316,10 +293,8 @@ def test_roles_count_without_case(asked: str, replied: str, tmp_path: Path) -> N
 
 
 def test_an_unknown_role_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        read(tmp_path, {"conversations": [{"from": "narrator", "value": "A?"}]})
-    assert str(caught.value).endswith(
-        'line 1: conversations.0.from: "narrator" is no known role. '
+    assert refusal(read, tmp_path, {"conversations": [{"from": "narrator", "value": "A?"}]}) == (
+        'a.jsonl, line 1: conversations.0.from: "narrator" is no known role. '
         "Give `user`, `assistant`, `system` or `tool`."
     )
 
@@ -327,16 +302,9 @@ def test_an_unknown_role_is_named(tmp_path: Path) -> None:
 LANGCHAIN = [
     [{"type": "human", "data": {"content": "A?"}}, {"type": "ai", "data": {"content": "B."}}],
     [{"type": "human", "content": "A?"}, {"type": "ai", "content": "B.", "tool_calls": []}],
-    [
-        {
-            "lc": 1,
-            "type": "constructor",
-            "id": ["langchain", "schema", "messages", name],
-            "kwargs": {"content": text},
-        }
-        for name, text in (("HumanMessage", "A?"), ("AIMessageChunk", "B."))
-    ],
-]
+    [{"lc": 1, "type": "constructor", "id": ["langchain", "messages", name], "kwargs": {"content": text}}
+     for name, text in (("HumanMessage", "A?"), ("AIMessageChunk", "B."))],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("said", LANGCHAIN)

@@ -15,6 +15,7 @@ from pyarrow import parquet
 from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.errors import UsageError
+from tests.kit.refusals import refusal
 
 Said = dict[str, list[tuple[str, str, list[str]]]]
 """Conversation → message, reply and passages of its turns."""
@@ -38,26 +39,46 @@ def write(folder: Path, text: str | bytes, name: str = "boats.csv") -> Path:
 
 
 def refuse(path: Path, **options: Any) -> str:
-    with pytest.raises(UsageError) as caught:
-        read(path, **options)
-    return str(caught.value).removeprefix(str(path))
+    return refusal(read, path, **options).removeprefix(str(path))
 
 
 # Columns.
 
 
-def test_names_count_in_any_spelling_and_rows_stand_by_time(tmp_path: Path) -> None:
-    path = write(tmp_path, (
-        "Question,answer,Session ID,createdAt,score\n"
-        "And the deposit?,50 euros.,a,2026-05-02T10:00:00Z,1\n"
-        "Is it open?,Yes.,b,2026-05-02T09:30:00Z,1\n"
-        "How long is the rental?,Two hours.,a,2026-05-02T09:00:00Z,0\n"
-    ))  # fmt: skip
-    said, reading = read(path)
-    assert said == {"a": [(*turn, []) for turn in BOATS], "b": [("Is it open?", "Yes.", [])]}
-    assert reading.describe() == (
-        "user ← Question, reply ← answer, session ← Session ID, time ← createdAt; not read: score"
-    )
+OPEN = ("Is it open?", "Yes.", [])
+
+
+@pytest.mark.parametrize(
+    ("table", "expected", "described"),
+    [
+        (
+            "Question,answer,Session ID,createdAt,score\n"
+            "And the deposit?,50 euros.,a,2026-05-02T10:00:00Z,1\n"
+            "Is it open?,Yes.,b,2026-05-02T09:30:00Z,1\n"
+            "How long is the rental?,Two hours.,a,2026-05-02T09:00:00Z,0\n",
+            {"a": [(*turn, []) for turn in BOATS], "b": [OPEN]},
+            "user ← Question, reply ← answer, session ← Session ID, time ← createdAt; not read: score",
+        ),
+        (
+            "conversation_id,role,content,created_at\n"
+            "b,user,Is it open?,2026-05-02 11:00:00\n"
+            "a,user,How long is the rental?,2026-05-02 09:00:00\n"
+            "a,assistant,Two hours.,2026-05-02 09:00:05\n"
+            "b,assistant,Yes.,2026-05-02 11:00:05\n",
+            {"b": [OPEN], "a": [(*BOATS[0], [])]},
+            "role ← role, text ← content, session ← conversation_id, time ← created_at",
+        ),
+        (
+            "inputs.question,outputs.answer,reference.answer,id\nHow long?,2 h.,3 h.,7\n",
+            {"row-1": [("How long?", "2 h.", [])]},
+            "user ← inputs.question, reply ← outputs.answer; not read: reference.answer, id",
+        ),
+    ],
+    ids=["names in any spelling, by time", "a row is a message", "flattened names of LangSmith"],
+)
+def test_columns_are_known_by_their_names(table: str, expected: Said, described: str, tmp_path: Path) -> None:
+    said, reading = read(write(tmp_path, table))
+    assert (said, reading.describe()) == (expected, described)
 
 
 @pytest.mark.parametrize(
@@ -112,15 +133,6 @@ def test_of_deepeval_what_the_bot_was_given_is_evidence(tmp_path: Path) -> None:
 def test_a_bar_in_another_table_is_a_bar(tmp_path: Path) -> None:
     said, _ = read(write(tmp_path, "question,answer,context\nA?,B.,| 1 | 2 |\n"))
     assert said == {"row-1": [("A?", "B.", ["| 1 | 2 |"])]}
-
-
-def test_flattened_names_of_langsmith_are_known(tmp_path: Path) -> None:
-    path = write(tmp_path, "inputs.question,outputs.answer,reference.answer,id\nHow long?,2 h.,3 h.,7\n")
-    said, reading = read(path)
-    assert said == {"row-1": [("How long?", "2 h.", [])]}
-    assert reading.describe() == (
-        "user ← inputs.question, reply ← outputs.answer; not read: reference.answer, id"
-    )
 
 
 # Cells.
@@ -185,19 +197,6 @@ def test_messages_as_python_prints_them_are_messages(tmp_path: Path) -> None:
 # Rows and their order.
 
 
-def test_a_row_may_be_a_message(tmp_path: Path) -> None:
-    path = write(tmp_path, (
-        "conversation_id,role,content,created_at\n"
-        "b,user,Is it open?,2026-05-02 11:00:00\n"
-        "a,user,How long is the rental?,2026-05-02 09:00:00\n"
-        "a,assistant,Two hours.,2026-05-02 09:00:05\n"
-        "b,assistant,Yes.,2026-05-02 11:00:05\n"
-    ))  # fmt: skip
-    said, reading = read(path)
-    assert said == {"b": [("Is it open?", "Yes.", [])], "a": [("How long is the rental?", "Two hours.", [])]}
-    assert reading.describe() == "role ← role, text ← content, session ← conversation_id, time ← created_at"
-
-
 def test_messages_without_a_conversation_are_one_and_that_is_told(tmp_path: Path) -> None:
     said, reading = read(write(tmp_path, "role,content\nuser,A?\nassistant,B.\nuser,C?\nassistant,D.\n"))
     assert said == {"all": [("A?", "B.", []), ("C?", "D.", [])]}
@@ -256,15 +255,10 @@ def test_a_time_that_decides_nothing_may_be_in_any_form(tmp_path: Path) -> None:
     assert list(read(path)[0]) == ["a", "b"]
 
 
-def test_rows_that_repeat_the_dialogue_count_each_reply_once(tmp_path: Path) -> None:
-    said = [{"role": role, "content": text} for turn in BOATS for role, text in zip(ROLES, turn, strict=True)]
-    lines = [{"session_id": "a", "conversation": said[:2]}, {"session_id": "a", "conversation": said}]
-    assert read(write(tmp_path, json.dumps(lines), "a.json"))[0] == {"a": [(*turn, []) for turn in BOATS]}
-
-
-def test_rows_with_parts_of_a_dialogue_keep_all_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", [0, 4], ids=["repeated", "in parts"])
+def test_rows_with_a_dialogue_count_each_reply_once(first: int, tmp_path: Path) -> None:
     said = [{"role": role, "content": f"{n}"} for n in range(4) for role in ROLES]
-    rows = [{"session_id": "a", "chat": said[:4]}, {"session_id": "a", "chat": said[4:]}]
+    rows = [{"session_id": "a", "chat": said[:4]}, {"session_id": "a", "chat": said[first:]}]
     path = tmp_path / "a.parquet"
     parquet.write_table(pa.Table.from_pylist(rows), path)
     assert [user for user, *_ in read(path)[0]["a"]] == ["0", "1", "2", "3"]
@@ -371,11 +365,13 @@ def test_broken_lines_of_logs_and_traces_are_left_out(good: dict[str, Any], tmp_
 @pytest.mark.parametrize(
     ("name", "held", "told"),
     [
-        ("a.txt", b"[02.05.26, 09:00:00] Ida: Hi\n[02.05.26, 09:01:00] Pier: Yes.", "that WhatsApp exported"),
-        ("a.txt", b"5/2/26, 9:00 AM - Ida: Is it open?\n", "a chat that WhatsApp exported"),
+        ("a.txt", b"[02.05.26, 09:00:00] Ida: Hi\n[02.05.26, 09:01:00] Pier: Yes.",
+         "in no format that is known by its content: it looks like a chat that WhatsApp"),
+        ("a.txt", b"5/2/26, 9:00 AM - Ida: Is it open?\n", "WhatsApp exported, which does not say who"),
         ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "an old Excel or Word (.xls, .doc)."),
         ("a.zip", b"PK\x03\x04" + bytes(60), "it is a ZIP archive. Unpack it"),
-        ("a.json", b'[{"type": "message", "ts": "1.2", "user": "U1", "text": "Hi"}]', "that Slack exported"),
+        ("a.json", b'[{"type": "message", "ts": "1.2", "user": "U1", "text": "Hi"}]',
+         "messages that Slack exported, in"),
         ("a.json", '{"question": "A?"}'.encode("utf-16"), "it is JSON in UTF-16. Save it as UTF-8."),
         ("a.json", b'{"speed": 1, "wind": 2}', "its first object has the keys speed, wind, in which no chat"),
         ("a.csv", b"speed;wind\n1;2\n", "it has the columns speed, wind, separated by `;`, in which no"),

@@ -365,22 +365,6 @@ def test_responses_that_go_on_with_each_other_are_one_conversation(tmp_path: Pat
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("[13.06.2026, 18:08:08] Ann: Hello?\n", "a chat that WhatsApp exported, which does not say who"),
-        ("6/13/26, 6:08 PM - Ann: Hello?\n", "a chat that WhatsApp exported, which does not say who"),
-        ('[{"type": "message", "user": "U", "text": "A?", "ts": "1.2"}]', "messages that Slack exported, in"),
-    ],
-)
-def test_chats_that_do_not_say_who_is_the_bot_are_named(content: str, sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        read(written(tmp_path, "a.txt", content))
-    assert f"a.txt, line 1: in no format that is known by its content: it looks like {sentence}" in str(
-        caught.value
-    )
-
-
 def test_where_no_variable_is_the_question_the_prompt_is_and_a_failed_request_is_counted(
     tmp_path: Path,
 ) -> None:

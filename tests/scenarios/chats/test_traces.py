@@ -11,8 +11,8 @@ import pytest
 
 from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation
+from tests.kit.refusals import refusal
 
 ASKED, REPLIED, FEE = "What is the fee?", "It is 500.", "The fee is 200."
 USER, ASSISTANT = {"role": "user", "content": ASKED}, {"role": "assistant", "content": REPLIED}
@@ -39,10 +39,8 @@ def otlp(*spans: dict[str, Any]) -> dict[str, Any]:
 
 
 def event(name: str, **attributes: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "attributes": [{"key": key, "value": encode(one)} for key, one in attributes.items()],
-    }
+    listed = [{"key": key, "value": encode(one)} for key, one in attributes.items()]
+    return {"name": name, "attributes": listed}
 
 
 def log(name: str, content: str) -> dict[str, Any]:
@@ -272,14 +270,6 @@ def test_a_later_trace_with_the_whole_dialogue_restores_the_turn_that_was_not_re
     ]  # fmt: skip
 
 
-def test_the_same_question_and_reply_again_is_a_turn_of_its_own(tmp_path: Path) -> None:
-    lines = traces(
-        ("a", "2026-10-01T00:00:00Z", "Hello?", "Hi."), ("b", "2026-10-01T00:00:01Z", "Hello?", "Hi.")
-    )
-    (one,) = read(write(tmp_path, lines), Reading())
-    assert [turn.user for turn in one.turns] == ["Hello?", "Hello?"]
-
-
 @pytest.mark.parametrize(
     ("times", "note"),
     [
@@ -299,10 +289,19 @@ def test_times_that_do_not_decide_the_order_are_told(
     assert reading.notes == [note]
 
 
-def test_times_in_different_units_are_compared(tmp_path: Path) -> None:
-    lines = traces(("a", "2026-10-01T00:00:01Z", "Second?", "2"), ("b", "1790000000000", "First?", "1"))
-    (one,) = read(write(tmp_path, lines), Reading())
-    assert [turn.user for turn in one.turns] == ["First?", "Second?"]
+@pytest.mark.parametrize(
+    ("rows", "asked"),
+    [
+        ([("2026-10-01T00:00:00Z", "A?"), ("2026-10-01T00:00:01Z", "A?")], ["A?", "A?"]),
+        ([("2026-10-01T00:00:01Z", "B?"), ("1790000000000", "A?")], ["A?", "B?"]),
+    ],
+    ids=["the same turn again", "times in different units"],
+)
+def test_traces_of_a_session_are_turns_in_the_order_of_time(
+    rows: list[tuple[str, str]], asked: list[str], tmp_path: Path
+) -> None:
+    (one,) = read(write(tmp_path, traces(*((at, at, said, "Yes.") for at, said in rows))), Reading())
+    assert [turn.user for turn in one.turns] == asked
 
 
 def test_the_user_says_which_key_has_the_message(tmp_path: Path) -> None:
@@ -315,9 +314,7 @@ def test_the_user_says_which_key_has_the_message(tmp_path: Path) -> None:
 
 def test_another_field_of_traces_is_not_mapped(tmp_path: Path) -> None:
     path = write(tmp_path, traces(("a", None, ASKED, REPLIED)))
-    with pytest.raises(UsageError) as caught:
-        read(path, Reading({"passages": "words"}))
-    assert str(caught.value) == (
+    assert refusal(read, path, Reading({"passages": "words"})) == (
         f"{path}: --map passages: of traces, only user and reply can be mapped, to keys of what the root "
         "span was given and gave. Leave the others out."
     )
@@ -326,9 +323,7 @@ def test_another_field_of_traces_is_not_mapped(tmp_path: Path) -> None:
 def test_attributes_of_another_convention_are_named(tmp_path: Path) -> None:
     said = {"acme.chat.prompt": ASKED, "acme.chat.answer": REPLIED}
     path = write(tmp_path, otlp(span("1", "", {}), span("2", "1", said)))
-    with pytest.raises(UsageError) as caught:
-        read(path, Reading())
-    assert str(caught.value) == (
+    assert refusal(read, path, Reading()) == (
         f"{path}, line 1: no span has attributes of OpenTelemetry GenAI, OpenInference, Traceloop and "
         "Vercel's AI SDK: theirs begin with `acme.chat`. Export spans with their content."
     )

@@ -8,7 +8,7 @@ import pytest
 
 from hallulab.scenarios import datasets
 from hallulab.scenarios.datasets import find_dataset, list_datasets, load_labelled
-from hallulab.scenarios.errors import UsageError
+from tests.kit.refusals import refusal
 from tests.scenarios.installed import install
 
 CODE = """
@@ -55,8 +55,11 @@ def test_an_entry_point_that_gives_something_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, monkeypatch, "INFO = 3", datasets="my-replies = theirs:INFO")
-    with pytest.raises(UsageError) as caught:
-        load_labelled("my-replies")
-    assert str(caught.value) == (
-        "data set 'my-replies': its entry point gives a int. Let it give a DatasetInfo."
-    )
+    said = "data set 'my-replies': its entry point gives a int. Let it give a DatasetInfo."
+    assert refusal(load_labelled, "my-replies") == said
+
+
+def test_an_unknown_data_set_names_the_known_ones() -> None:
+    known = ", ".join(list_datasets())
+    said = f"bgin: no such labelled data. Give the path of a JSONL file, or one of: {known}."
+    assert refusal(load_labelled, "bgin") == said

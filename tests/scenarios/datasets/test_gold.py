@@ -13,6 +13,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import ChatbotTurn, GoldSpan
 from hallulab.scenarios.transcript import Conversation, Message, Passage, Turn
 from tests.builders import conversation
+from tests.kit.refusals import refusal
 
 FEE = Passage(id="fees#0", document="fees", text="The fee is Rs 200.", score=0.5, topic="money")
 FIRST = Turn(index=0, user="Hi.", passages=(FEE,), reply="Hello!")
@@ -37,10 +38,7 @@ def write(folder: Path, chats: list[Conversation], notes: list[dict[str, Any]]) 
 
 
 def refused(folder: Path, chats: list[Conversation], *notes: dict[str, Any]) -> str:
-    write(folder, chats, list(notes))
-    with pytest.raises(UsageError) as raised:
-        load_labelled("gold", folder)
-    return str(raised.value).replace(f"{folder}/", "")
+    return refusal(load_labelled, "gold", write(folder, chats, list(notes)))
 
 
 def test_an_annotated_turn_becomes_a_labelled_reply(tmp_path: Path) -> None:
@@ -52,27 +50,19 @@ def test_an_annotated_turn_becomes_a_labelled_reply(tmp_path: Path) -> None:
     assert answer.history == (Message(role="user", text="Hi."), Message(role="assistant", text="Hello!"))
     assert (answer.label, answer.spans) == (True, (GoldSpan(start=0, end=6),))
     assert answer.turns == (ChatbotTurn(chatbot="vanilla", conversation="c1", turn=1),)
-    assert answer.meta == {
-        "chatbot": "vanilla",
-        "conversation": "c1",
-        "turn": 1,
-        "scenario": "pack",
-        "model": "small",
-    }
+    told = {"chatbot": "vanilla", "conversation": "c1", "turn": 1, "scenario": "pack", "model": "small"}
+    assert answer.meta == told
 
 
 @pytest.mark.parametrize("journal", ["conversations.jsonl", "annotations.jsonl"])
-def test_a_last_line_that_a_killed_process_left_unfinished_is_skipped(tmp_path: Path, journal: str) -> None:
+def test_a_last_line_that_a_killed_process_left_unfinished_is_skipped(
+    tmp_path: Path, journal: str, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = write(tmp_path, [chat("c1")], [note("c1", 1, "k1", SPAN)])
     with (folder / journal).open("a") as file:
         file.write('{"id": "c2", "scen')
     assert [reply.id for reply in load_labelled("gold", folder)] == ["k1"]
-
-
-def test_the_second_equal_quotation_is_the_second_place(tmp_path: Path) -> None:
-    notes = [note("c1", 1, "k1", SPAN, SPAN)]
-    (answer,) = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
-    assert answer.spans == (GoldSpan(start=0, end=6), GoldSpan(start=19, end=25))
+    assert f"{journal}: the last line is unfinished" in caplog.text
 
 
 def test_replies_with_one_key_are_one_reply_with_all_its_turns(tmp_path: Path) -> None:
@@ -128,27 +118,38 @@ def test_a_quotation_without_a_place_is_refused(
     )
 
 
-def test_an_annotation_of_a_turn_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path, [chat("c1")], note("c1", 0, "k"), note("c1", 2, "k2")) == (
-        "annotations.jsonl, line 2: conversations.jsonl has no turn 2 of conversation c1. "
-        "Correct or delete the line."
-    )
-
-
-def test_a_turn_that_is_annotated_twice_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path, [chat("c1")], note("c1", 0, "k"), note("c1", 0, "k")) == (
-        "annotations.jsonl, line 2: turn 0 of conversation c1 is annotated in line 1, too. "
-        "Delete one of them."
-    )
-
-
-def test_a_key_of_different_replies_or_annotations_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path, [chat("c1")], note("c1", 0, "k"), note("c1", 1, "k")) == (
-        "annotations.jsonl, line 2: key: turn 0 of conversation c1 has the same key k, and another reply. "
-        "Give each its own key."
-    )
-    chats = [chat("c1"), chat("c2")]
-    assert "another annotation" in refused(tmp_path, chats, note("c1", 1, "k"), note("c2", 1, "k", SPAN))
+@pytest.mark.parametrize(
+    ("notes", "complaint"),
+    [
+        (
+            [note("c1", 0, "k"), note("c1", 2, "k2")],
+            "line 2: conversations.jsonl has no turn 2 of conversation c1. Correct or delete the line.",
+        ),
+        (
+            [note("c1", 0, "k"), note("c1", 0, "k")],
+            "line 2: turn 0 of conversation c1 is annotated in line 1, too. Delete one of them.",
+        ),
+        (
+            [note("c1", 0, "k"), note("c1", 1, "k")],
+            "line 2: key: turn 0 of conversation c1 has the same key k, and another reply. "
+            "Give each its own key.",
+        ),
+        (
+            [note("c1", 1, "k"), note("c2", 1, "k", SPAN)],
+            "line 2: key: turn 1 of conversation c1 has the same key k, and another annotation. "
+            "Give each its own key.",
+        ),
+        (
+            [{**note("c1", 0, "a"), "withdrawn": True}],
+            "line 1: no line above it annotates turn 0 of conversation c1, so there is nothing to take back. "
+            "Delete the line.",
+        ),
+    ],
+)
+def test_an_annotation_that_cannot_be_is_refused(
+    notes: list[dict[str, Any]], complaint: str, tmp_path: Path
+) -> None:
+    assert refused(tmp_path, [chat("c1"), chat("c2")], *notes) == f"annotations.jsonl, {complaint}"
 
 
 def test_a_conversation_that_is_there_twice_is_refused(tmp_path: Path) -> None:
@@ -171,13 +172,6 @@ def test_a_line_that_was_taken_back_does_not_count_and_may_come_anew(tmp_path: P
     write(tmp_path, [chat("c1")], notes)
     found = read_annotations(tmp_path / "annotations.jsonl")
     assert [(number, line.turn, line.spans) for number, line in found] == [(3, 1, ()), (4, 0, ())]
-
-
-def test_there_must_be_a_line_to_take_back(tmp_path: Path) -> None:
-    assert refused(tmp_path, [chat("c1")], {**note("c1", 0, "a"), "withdrawn": True}) == (
-        "annotations.jsonl, line 1: no line above it annotates turn 0 of conversation c1, so there is "
-        "nothing to take back. Delete the line."
-    )
 
 
 def test_a_turn_of_which_the_annotator_could_not_tell_counts_as_not_looked_at(tmp_path: Path) -> None:
@@ -215,16 +209,6 @@ def test_a_quotation_may_say_where_it_begins(tmp_path: Path) -> None:
     )
 
 
-def test_a_line_that_a_killed_process_left_unfinished_does_not_count(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    write(tmp_path, [chat("c1")], [note("c1", 0, "a")])
-    path = tmp_path / "annotations.jsonl"
-    path.write_text(path.read_text() + '{"conversation": "c1", "tu')
-    assert len(read_annotations(path)) == 1
-    assert "unfinished" in caplog.text
-
-
 ASHA, BEN = "person:asha", "person:ben"
 
 
@@ -247,16 +231,17 @@ def test_what_was_settled_counts_wherever_its_line_stands(tmp_path: Path, first:
     assert (answer.id, answer.spans) == ("s", (GoldSpan(start=0, end=6), GoldSpan(start=19, end=25)))
 
 
-def test_a_decision_that_was_taken_back_does_not_count(tmp_path: Path) -> None:
-    notes = [*differ(1), settle(1), settle(1, withdrawn=True)]
+@pytest.mark.parametrize(
+    ("later", "counted"),
+    [(settle(1, withdrawn=True), "a"), ({**differ(1)[0], "withdrawn": True}, "s")],
+    ids=["the decision", "a label after the decision"],
+)
+def test_a_line_that_is_taken_back_after_a_decision(
+    later: dict[str, Any], counted: str, tmp_path: Path
+) -> None:
+    notes = [*differ(1), settle(1), later]
     (answer,) = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
-    assert answer.id == "a"
-
-
-def test_an_annotator_may_take_the_own_label_back_after_the_decision(tmp_path: Path) -> None:
-    notes = [*differ(1), settle(1), {**differ(1)[0], "withdrawn": True}]
-    (answer,) = load_labelled("gold", write(tmp_path, [chat("c1")], notes))
-    assert answer.id == "s"
+    assert answer.id == counted
 
 
 @pytest.mark.parametrize(

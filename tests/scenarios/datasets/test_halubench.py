@@ -6,31 +6,20 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from hallulab.scenarios.datasets import load_labelled
-from hallulab.scenarios.errors import UsageError
+from tests.kit.refusals import refusal
 
 ROW = {
-    "id": "1",
-    "passage": "Two touchdowns.",
-    "question": "How many?",
-    "answer": "Three",
-    "label": "FAIL",
+    "id": "1", "passage": "Two touchdowns.", "question": "How many?", "answer": "Three", "label": "FAIL",
     "source_ds": "DROP",
-}
+}  # fmt: skip
 PASSING = ROW | {"id": "2", "answer": "Two", "label": "PASS", "source_ds": "covidQA"}
 
 
 def parquet(folder: Path, *rows: dict[str, Any]) -> Path:
     pq.write_table(pa.Table.from_pylist(list(rows)), folder / "test-00000-of-00001.parquet")
     return folder
-
-
-def refused(folder: Path, source: str | None = None) -> str:
-    with pytest.raises(UsageError) as raised:
-        load_labelled("halubench", folder, source)
-    return str(raised.value).replace(f"{folder}/", "")
 
 
 def test_a_failing_answer_is_hallucinated(tmp_path: Path) -> None:
@@ -50,7 +39,7 @@ def test_the_rows_can_be_lines_too(tmp_path: Path) -> None:
 def test_a_part_is_a_source_data_set(tmp_path: Path) -> None:
     parquet(tmp_path, ROW, PASSING)
     assert [reply.id for reply in load_labelled("halubench", tmp_path, "covidQA")] == ["2"]
-    assert refused(tmp_path, "drop") == (
+    assert refusal(load_labelled, "halubench", tmp_path, "drop") == (
         "--source drop: halubench has no such part. Give one of: DROP, covidQA."
     )
 
@@ -73,7 +62,7 @@ def test_a_row_keeps_its_id_before_one_that_is_made(tmp_path: Path) -> None:
 
 
 def test_an_unknown_label_is_refused(tmp_path: Path) -> None:
-    assert refused(parquet(tmp_path, ROW, ROW | {"label": "MAYBE"})) == (
+    assert refusal(load_labelled, "halubench", parquet(tmp_path, ROW, ROW | {"label": "MAYBE"})) == (
         "test-00000-of-00001.parquet, row 2: label: input should be 'PASS' or 'FAIL'. "
         "Correct it; see docs/labelled-data.md."
     )
@@ -81,6 +70,6 @@ def test_an_unknown_label_is_refused(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "test-00000-of-00001.parquet").write_text("no")
-    complaint = refused(tmp_path)
+    complaint = refusal(load_labelled, "halubench", tmp_path)
     assert complaint.startswith("test-00000-of-00001.parquet: cannot be read as Parquet (")
     assert complaint.endswith("). Download it again.")

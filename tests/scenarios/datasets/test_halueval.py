@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.datasets import load_labelled
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import GoldSpan, LabelledData
-from hallulab.scenarios.transcript import Message
+from tests.kit.refusals import refusal
 
 QA = {
     "knowledge": "The mill is old.",
@@ -45,18 +44,18 @@ def test_a_question_has_a_right_and_a_hallucinated_answer(tmp_path: Path) -> Non
     assert right.group == wrong.group
 
 
-def test_a_dialogue_ends_with_the_question(tmp_path: Path) -> None:
-    right, _ = load(tmp_path, "dialogue")
-    assert right.question == "Who plays?"
-    assert right.history == (
-        Message(role="user", text="Like it?"),
-        Message(role="assistant", text="Sure!"),
-    )
-
-
-def test_a_dialogue_that_the_assistant_closed_has_no_question(tmp_path: Path) -> None:
-    right, _ = load(tmp_path, "dialogue", DIALOGUE | {"dialogue_history": "[Assistant]: Hello."})
-    assert (right.question, right.history) == ("", (Message(role="assistant", text="Hello."),))
+@pytest.mark.parametrize(
+    ("history", "question", "before"),
+    [
+        (DIALOGUE["dialogue_history"], "Who plays?", (("user", "Like it?"), ("assistant", "Sure!"))),
+        ("[Assistant]: Hello.", "", (("assistant", "Hello."),)),
+    ],
+)
+def test_a_dialogue_ends_with_the_question_of_the_user(
+    history: str, question: str, before: tuple[tuple[str, str], ...], tmp_path: Path
+) -> None:
+    right, _ = load(tmp_path, "dialogue", DIALOGUE | {"dialogue_history": history})
+    assert (right.question, [(said.role, said.text) for said in right.history]) == (question, [*before])
 
 
 def test_a_document_has_two_summaries(tmp_path: Path) -> None:
@@ -99,11 +98,8 @@ def test_the_first_edition_calls_its_label_otherwise(tmp_path: Path) -> None:
 
 
 def test_without_a_part_those_with_evidence_are_loaded(tmp_path: Path) -> None:
-    assert [reply.meta["source"] for reply in load(tmp_path, None)] == [
-        *("qa", "qa"),
-        *("dialogue", "dialogue"),
-        *("summarization", "summarization"),
-    ]
+    found = [reply.meta["source"] for reply in load(tmp_path, None)]
+    assert found == ["qa", "qa", "dialogue", "dialogue", "summarization", "summarization"]
 
 
 def test_empty_texts_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -134,6 +130,4 @@ def test_empty_texts_are_left_out_and_counted(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_refused(tmp_path: Path, part: str, line: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(UsageError) as raised:
-        load(tmp_path, part, line)
-    assert str(raised.value).replace(f"{tmp_path}/", "") == complaint
+    assert refusal(load, tmp_path, part, line) == complaint

@@ -9,6 +9,7 @@ import pytest
 from hallulab.scenarios.datasets.hotpotqa import HotpotQuestion, read_hotpotqa
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Passage
+from tests.kit.refusals import refusal
 
 QUESTION = {
     "_id": "5a",
@@ -29,6 +30,7 @@ def read(folder: Path, **changes: Any) -> tuple[HotpotQuestion, ...]:
 def test_a_question_keeps_its_paragraphs_apart(tmp_path: Path) -> None:
     (question,) = read(tmp_path)
     assert (question.id, question.question, question.answer) == ("5a", "Who built it?", "Ann")
+    assert question.supporting == {0, 2}
     assert question.passages == (
         Passage(id="5a#0", document="Mill", text="Title: Mill\nA mill. Ann built it."),
         Passage(id="5a#1", document="Bob", text="Title: Bob\nA man."),
@@ -36,15 +38,8 @@ def test_a_question_keeps_its_paragraphs_apart(tmp_path: Path) -> None:
     )
 
 
-def test_a_question_knows_the_paragraphs_that_are_needed(tmp_path: Path) -> None:
-    (question,) = read(tmp_path)
-    assert question.supporting == {0, 2}
-
-
 def test_a_folder_is_needed() -> None:
-    with pytest.raises(UsageError) as raised:
-        read_hotpotqa(None)
-    assert str(raised.value) == (
+    assert refusal(read_hotpotqa, None) == (
         "hotpotqa: name the folder that holds distractor.jsonl or hotpot_dev_distractor_v1.json "
         "with --data DIR."
     )
@@ -55,12 +50,6 @@ def official(folder: Path, text: str) -> Path:
     return folder
 
 
-def refused(folder: Path) -> str:
-    with pytest.raises(UsageError) as raised:
-        read_hotpotqa(folder)
-    return str(raised.value).replace(f"{folder}/", "")
-
-
 def test_the_official_array_gives_the_same_questions(tmp_path: Path) -> None:
     array = json.dumps([QUESTION, QUESTION | {"_id": "5b"}])
     first, second = read_hotpotqa(official(tmp_path, array))
@@ -69,7 +58,7 @@ def test_the_official_array_gives_the_same_questions(tmp_path: Path) -> None:
 
 
 def test_a_wrong_question_of_the_official_array_is_refused(tmp_path: Path) -> None:
-    assert refused(official(tmp_path, json.dumps([QUESTION, QUESTION | {"level": "?"}]))) == (
+    assert refusal(read_hotpotqa, official(tmp_path, json.dumps([QUESTION, QUESTION | {"level": "?"}]))) == (
         "hotpot_dev_distractor_v1.json, question 2: level: input should be 'easy', 'medium' or 'hard'. "
         "Correct it; see docs/labelled-data.md."
     )
@@ -86,13 +75,12 @@ def test_a_wrong_question_of_the_official_array_is_refused(tmp_path: Path) -> No
     ],
 )
 def test_a_damaged_official_array_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
-    assert refused(official(tmp_path, text)) == (
+    assert refusal(read_hotpotqa, official(tmp_path, text)) == (
         f"hotpot_dev_distractor_v1.json: {complaint}. Download it again."
     )
 
 
 def test_a_supporting_fact_without_its_paragraph_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        UsageError, match=r"line 1: the supporting fact 'Eve' has no paragraph in context\. Correct it"
-    ):
+    said = r"line 1: the supporting fact 'Eve' has no paragraph in context\. Correct it"
+    with pytest.raises(UsageError, match=said):
         read(tmp_path, supporting_facts=[["Eve", 0]])

@@ -12,30 +12,17 @@ import pytest
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.datasets.hotpotqa import read_hotpotqa
 from hallulab.scenarios.errors import UsageError
-from tests.scenarios.datasets.test_chats import ANSWER
+from tests.kit.refusals import refusal
+from tests.scenarios.datasets.test_begin import TURN
+from tests.scenarios.datasets.test_detector_eval import ANSWER
 from tests.scenarios.datasets.test_halubench import ROW
 from tests.scenarios.datasets.test_halueval import QA
 from tests.scenarios.datasets.test_hotpotqa import QUESTION
-from tests.scenarios.datasets.test_labelled_data import TURN
+from tests.scenarios.datasets.test_mtrag import RATED
+from tests.scenarios.datasets.test_ragtruth import QA as SOURCE
+from tests.scenarios.datasets.test_ragtruth import RESPONSE
 from tests.scenarios.datasets.test_wice import CLAIM
 
-SOURCE = {
-    "source_id": "s1",
-    "task_type": "Summary",
-    "source": "CNN/DM",
-    "source_info": "A long day.",
-    "prompt": "",
-}
-RESPONSE = {
-    "id": "r1",
-    "source_id": "s1",
-    "model": "m",
-    "temperature": None,
-    "labels": [],
-    "split": "test",
-    "quality": "good",
-    "response": "Long.",
-}
 MINE = {"id": "a", "reply": "Yes.", "passages": ["A."], "label": False}
 
 FILES: dict[str, dict[str, dict[str, Any]]] = {
@@ -47,6 +34,7 @@ FILES: dict[str, dict[str, dict[str, Any]]] = {
     "wice": {"claims.jsonl": CLAIM},
     "hotpotqa": {"distractor.jsonl": QUESTION},
     "mine": {"mine.jsonl": MINE},
+    "mtrag": {"replies.jsonl": RATED},
 }
 PARTS = {"halueval": "qa"}
 
@@ -79,6 +67,15 @@ def test_a_file_that_is_not_utf_8_is_refused(dataset: str, tmp_path: Path) -> No
     write(dataset, tmp_path, lambda line: line.encode("utf-16"))
     with pytest.raises(UsageError, match=r", line 1: the text is not UTF-8\. Save the file as UTF-8\.$"):
         read(dataset, tmp_path)
+
+
+@pytest.mark.parametrize("dataset", ["detector-eval", "mtrag", "wice", "mine"])
+def test_a_repeated_identifier_is_refused(dataset: str, tmp_path: Path) -> None:
+    write(dataset, tmp_path, lambda line: f"{line}\n{line}\n".encode())
+    ((name, line),) = FILES[dataset].items()
+    identifier = line.get("id") or line["meta"]["id"]
+    said = f"{name}, line 2: id: {identifier} occurs before. Give each line its own id."
+    assert refusal(read, dataset, tmp_path) == said
 
 
 def test_an_official_table_may_have_a_byte_order_mark_and_blank_lines(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.datasets.offsets import LabelPlace, locate_labels
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledData
+from tests.kit.refusals import refusal
 
 ROW = {"question": "The fee?", "contexts": ["It is 5 euros."], "answer": "It is 6 euros."}
 WOMAN = "👩"
@@ -28,9 +28,7 @@ def load(folder: Path, *rows: dict[str, Any], name: str = "mine.jsonl") -> Label
 
 
 def refuse(folder: Path, *rows: dict[str, Any]) -> str:
-    with pytest.raises(UsageError) as error:
-        load(folder, *rows)
-    return str(error.value).removeprefix(f"{folder / 'mine.jsonl'}, ")
+    return refusal(load, folder, *rows).removeprefix("mine.jsonl, ")
 
 
 def test_a_row_by_its_usual_names_is_read(tmp_path: Path) -> None:
@@ -46,15 +44,29 @@ def test_our_own_names_say_nothing(tmp_path: Path) -> None:
     assert load(tmp_path, row).notes == ()
 
 
-def test_two_names_for_the_reply_are_refused(tmp_path: Path) -> None:
-    said = refuse(tmp_path, ROW | {"response": "It is 5.", "label": True})
-    assert said.startswith("line 1: `answer` and `response` could both be the reply.")
-
-
-def test_two_labels_are_refused(tmp_path: Path) -> None:
-    assert refuse(tmp_path, ROW | {"label": True, "faithful": True}) == (
-        "line 1: `label` and `faithful` could both be the label. Delete or rename one."
-    )
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"response": "It is 5.", "label": True}, "`answer` and `response` could both be the reply."),
+        (
+            {"label": True, "faithful": True},
+            "`label` and `faithful` could both be the label. Delete or rename one.",
+        ),
+        (
+            {"label": 0.7},
+            "label: 0.7 is no label. Give `label`: true for a hallucinated reply, else false.",
+        ),
+        (
+            {"spans": [{"start": 0, "end": 2, "text": "6 euros"}]},
+            "spans: the label [0, 2) has the words '6 euros', and 'It' stands there, counted in "
+            "characters, UTF-16 units or bytes. Correct the offsets.",
+        ),
+    ],
+)
+def test_a_row_that_can_be_read_in_two_ways_or_none_is_refused(
+    tmp_path: Path, change: dict[str, Any], complaint: str
+) -> None:
+    assert refuse(tmp_path, ROW | change).startswith(f"line 1: {complaint}")
 
 
 @pytest.mark.parametrize(
@@ -80,12 +92,6 @@ def test_a_label_means_what_its_name_or_its_word_says(
 def test_how_a_number_was_read_as_a_label_is_told(tmp_path: Path) -> None:
     assert load(tmp_path, ROW | {"label": 1}, ROW | {"label": 0}).notes[1:] == (
         "`label`: true (1, yes) was read as hallucinated.",
-    )
-
-
-def test_a_score_is_no_label(tmp_path: Path) -> None:
-    assert refuse(tmp_path, ROW | {"label": 0.7}) == (
-        "line 1: label: 0.7 is no label. Give `label`: true for a hallucinated reply, else false."
     )
 
 
@@ -120,13 +126,6 @@ def test_converted_offsets_are_told(tmp_path: Path) -> None:
     assert [(span.start, span.end) for span in data[0].spans] == [(2, 9)]
     assert data.notes[1:] == (
         "`spans`: offsets count UTF-16 units where their words say so; they were converted.",
-    )
-
-
-def test_words_that_stand_elsewhere_are_refused(tmp_path: Path) -> None:
-    assert refuse(tmp_path, ROW | {"spans": [{"start": 0, "end": 2, "text": "6 euros"}]}) == (
-        "line 1: spans: the label [0, 2) has the words '6 euros', and 'It' stands there, counted in "
-        "characters, UTF-16 units or bytes. Correct the offsets."
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.datasets import load_labelled
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
+from tests.kit.refusals import refusal
 
 CLAIM = {
     "label": "partially_supported",
@@ -23,18 +23,13 @@ TOKENS = CLAIM | {
 }
 
 
+FILES = {"tokens": "non_supported_tokens", "tokens-train": "non_supported_tokens_train"}
+
+
 def load(folder: Path, part: str | None, *lines: dict[str, Any]) -> list[LabelledReply]:
-    name = {"tokens": "non_supported_tokens", "tokens-train": "non_supported_tokens_train"}.get(
-        part or "", "claims"
-    )
-    (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    path = folder / f"{FILES.get(part or '', 'claims')}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return list(load_labelled("wice", folder, part))
-
-
-def refused(folder: Path, part: str | None, *lines: dict[str, Any]) -> str:
-    with pytest.raises(UsageError) as raised:
-        load(folder, part, *lines)
-    return str(raised.value).replace(f"{folder}/", "")
 
 
 def test_a_claim_becomes_a_labelled_reply(tmp_path: Path) -> None:
@@ -91,47 +86,36 @@ def test_claims_about_the_same_page_are_a_group(tmp_path: Path) -> None:
 
 
 def test_an_unknown_part_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path, "test", CLAIM) == (
+    assert refusal(load, tmp_path, "test", CLAIM) == (
         "--source test: wice has no such part. "
         "Give one of: claims, claims-train, claims-test, tokens, tokens-train, tokens-test."
     )
 
 
 @pytest.mark.parametrize("root", ["", "data"])
+@pytest.mark.parametrize("split", ["dev", "train", "test"])
 @pytest.mark.parametrize(
-    ("part", "name", "line"),
-    [
-        ("claims", "entailment_retrieval/claim/dev", CLAIM),
-        ("claims-train", "entailment_retrieval/claim/train", CLAIM),
-        ("claims-test", "entailment_retrieval/claim/test", CLAIM),
-        ("tokens", "non_supported_tokens/dev", TOKENS),
-        ("tokens-train", "non_supported_tokens/train", TOKENS),
-        ("tokens-test", "non_supported_tokens/test", TOKENS),
-    ],
+    ("kind", "folder", "line"),
+    [("claims", "entailment_retrieval/claim", CLAIM), ("tokens", "non_supported_tokens", TOKENS)],
 )
 def test_the_official_files_are_read(
-    tmp_path: Path, root: str, part: str, name: str, line: dict[str, Any]
+    tmp_path: Path, root: str, split: str, kind: str, folder: str, line: dict[str, Any]
 ) -> None:
-    path = tmp_path / root / f"{name}.jsonl"
+    path = tmp_path / root / folder / f"{split}.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(line))
+    part = kind if split == "dev" else f"{kind}-{split}"
     (reply,) = load_labelled("wice", tmp_path, part)
     assert (reply.id, reply.meta["source"]) == ("dev1-2", part)
-
-
-def test_official_and_renamed_files_give_the_same_replies(tmp_path: Path) -> None:
-    path = tmp_path / "official/non_supported_tokens/dev.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(TOKENS))
-    assert list(load_labelled("wice", tmp_path / "official", "tokens")) == load(tmp_path, "tokens", TOKENS)
+    if part in ("claims", *FILES):
+        (tmp_path / "renamed").mkdir()
+        assert load(tmp_path / "renamed", part, line) == [reply]
 
 
 def test_a_part_needs_its_own_file(tmp_path: Path) -> None:
     load(tmp_path, None, CLAIM)
-    with pytest.raises(UsageError) as raised:
-        load_labelled("wice", tmp_path, "tokens")
-    assert str(raised.value) == (
-        f"{tmp_path}/non_supported_tokens.jsonl: there is no such file. Give the folder that holds "
+    assert refusal(load_labelled, "wice", tmp_path, "tokens") == (
+        "non_supported_tokens.jsonl: there is no such file. Give the folder that holds "
         "non_supported_tokens.jsonl or data/non_supported_tokens/dev.jsonl or "
         "non_supported_tokens/dev.jsonl with --data DIR."
     )
@@ -146,18 +130,12 @@ def test_a_part_needs_its_own_file(tmp_path: Path) -> None:
     ],
 )
 def test_tokens_that_do_not_fit_are_refused(tmp_path: Path, change: dict[str, Any], complaint: str) -> None:
-    assert refused(tmp_path, "tokens", TOKENS, TOKENS | change) == (
+    assert refusal(load, tmp_path, "tokens", TOKENS, TOKENS | change) == (
         f"non_supported_tokens.jsonl, line 2: {complaint}. Correct it; see docs/labelled-data.md."
     )
 
 
 def test_an_unknown_label_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path, None, CLAIM | {"label": "unclear"}).startswith(
+    assert refusal(load, tmp_path, None, CLAIM | {"label": "unclear"}).startswith(
         "claims.jsonl, line 1: label: input should be 'supported', 'partially_supported' or 'not_supported'."
-    )
-
-
-def test_a_repeated_claim_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path, None, CLAIM, CLAIM) == (
-        "claims.jsonl, line 2: id: dev1-2 occurs before. Give each line its own id."
     )

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.datasets import load_labelled
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import GoldSpan, LabelledData
 from hallulab.scenarios.transcript import Message
+from tests.kit.refusals import refusal
 
 GREETING = {"user": "Hi.", "reply": "Hello!", "hallucinations": []}
 ANSWER = {
@@ -26,12 +26,6 @@ def load(folder: Path, *turns: dict[str, Any], **changes: Any) -> LabelledData:
     return load_labelled("detector-eval", folder)
 
 
-def refused(folder: Path, *turns: dict[str, Any], **changes: Any) -> str:
-    with pytest.raises(UsageError) as raised:
-        load(folder, *turns, **changes)
-    return str(raised.value).replace(f"{folder}/", "")
-
-
 def test_an_annotated_turn_becomes_a_labelled_reply(tmp_path: Path) -> None:
     (reply,) = load(tmp_path, ANSWER)
     assert (reply.id, reply.group, reply.task, reply.dataset) == ("c1-0", "c1", "dialogue", "detector-eval")
@@ -41,6 +35,8 @@ def test_an_annotated_turn_becomes_a_labelled_reply(tmp_path: Path) -> None:
         ("h#1", "Call 1915."),
     ]
     assert (reply.label, reply.spans) == (True, (GoldSpan(start=6, end=12),))
+    (clean,) = load(tmp_path, ANSWER | {"hallucinations": []})
+    assert (clean.label, clean.spans) == (False, ())
     assert reply.meta == {"conversation": "c1", "model": "vanilla", "turn": 0}
 
 
@@ -54,17 +50,12 @@ def test_the_second_equal_quotation_is_the_second_place(tmp_path: Path) -> None:
     )
 
 
-def test_a_turn_without_findings_is_clean(tmp_path: Path) -> None:
-    (reply,) = load(tmp_path, ANSWER | {"hallucinations": []})
-    assert (reply.label, reply.spans) == (False, ())
-
-
 def test_turns_that_cannot_be_measured_on_are_counted_and_stay_in_the_dialogue(tmp_path: Path) -> None:
     unlabelled = {"user": "Well?", "reply": "Yes."}
     data = load(tmp_path, GREETING, unlabelled, ANSWER)
     assert data.left_out == {"no evidence": 1, "unlabelled": 1}
     (reply,) = data
-    assert reply.id == "c1-2"
+    assert (reply.id, reply.label) == ("c1-2", True)
     assert reply.history == (
         Message(role="user", text="Hi."),
         Message(role="assistant", text="Hello!"),
@@ -73,35 +64,29 @@ def test_turns_that_cannot_be_measured_on_are_counted_and_stay_in_the_dialogue(t
     )
 
 
-def test_a_quotation_that_does_not_stand_in_the_reply_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path, GREETING, ANSWER | {"hallucinations": [{"text": "Rs 900"}]}) == (
-        "chats.jsonl, line 1: turns.1: the hallucination 'Rs 900' does not stand in the reply. "
+@pytest.mark.parametrize(
+    ("quotations", "how"),
+    [
+        ([{"text": "Rs 900"}], "'Rs 900' does not stand"),
+        ([{"text": "Rs 500"}] * 3, "'Rs 500' is given more often than it stands"),
+    ],
+)
+def test_a_quotation_without_a_place_is_refused(
+    quotations: list[dict[str, str]], how: str, tmp_path: Path
+) -> None:
+    assert refusal(load, tmp_path, GREETING, ANSWER | {"hallucinations": quotations}) == (
+        f"chats.jsonl, line 1: turns.1: the hallucination {how} in the reply. "
         "Correct it; see docs/labelled-data.md."
     )
 
 
-def test_a_quotation_more_often_than_in_the_reply_is_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path, ANSWER | {"hallucinations": [{"text": "Rs 500"}] * 3}) == (
-        "chats.jsonl, line 1: turns.0: the hallucination 'Rs 500' is given more often than it stands in the "
-        "reply. Correct it; see docs/labelled-data.md."
-    )
-
-
 def test_a_chat_needs_turns(tmp_path: Path) -> None:
-    assert refused(tmp_path) == (
+    assert refusal(load, tmp_path) == (
         "chats.jsonl, line 1: turns: is empty; give at least 1. Correct it; see docs/labelled-data.md."
     )
 
 
-def test_a_repeated_chat_is_refused(tmp_path: Path) -> None:
-    load(tmp_path, ANSWER)
-    file = tmp_path / "chats.jsonl"
-    file.write_text(file.read_text() * 2)
-    with pytest.raises(UsageError, match=r"line 2: id: c1 occurs before\. Give each line its own id\.$"):
-        load_labelled("detector-eval", tmp_path)
-
-
 def test_there_are_no_parts(tmp_path: Path) -> None:
     load(tmp_path, ANSWER)
-    with pytest.raises(UsageError, match=r"^--source x: detector-eval has no parts\. Leave it out\.$"):
-        load_labelled("detector-eval", tmp_path, "x")
+    said = "--source x: detector-eval has no parts. Leave it out."
+    assert refusal(load_labelled, "detector-eval", tmp_path, "x") == said
