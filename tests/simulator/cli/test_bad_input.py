@@ -90,8 +90,8 @@ EMPTY = (
         (
             "--model m --replay HERE/empty.jsonl",
             {"empty.jsonl": ""},
-            "error: --replay HERE/empty.jsonl: the file holds no recorded answer. Name a recording that does, "
-            "or make one with --record.\n",
+            "error: --replay HERE/empty.jsonl: the file holds no recorded answer. Name a recording that "
+            "does, or make one with --record.\n",
         ),
         (
             "--record HERE/a --replay HERE/b",

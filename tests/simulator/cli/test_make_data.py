@@ -241,7 +241,7 @@ def test_what_was_recorded_is_not_asked_again(
     [
         (
             [row(1, type="comparison")],
-            "error: no reply came of 1 question, nothing is written: 1 question left out: comparison question.",
+            "error: no reply came of 1 question, nothing is written: 1 question left out: comparison",
         ),
         ([row(1)], "error: the recording HERE/other.jsonl has no answer"),
     ],
