@@ -100,6 +100,14 @@ def unscored(conversation: str, turn: int, outcome: str = "failed", detector: st
     )
 
 
+def judge(conversation: str, *hallucinations: int | None) -> list[Verdict]:
+    """A verdict on each turn: so many hallucinations, all of the first word; None is a failed verdict."""
+    return [
+        unscored(conversation, turn) if count is None else scored(conversation, turn, [(0, 3)] * count)
+        for turn, count in enumerate(hallucinations)
+    ]
+
+
 def journal(folder: Path, *lines: dict[str, str]) -> Path:
     """The journal of a folder without experiment.json: conversations without turns, as `lines` say."""
     held = [

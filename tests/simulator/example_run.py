@@ -8,6 +8,8 @@ from typing import Any
 
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Call, Conversation, Passage, Span, Step, Turn, Verdict
+from hallulab.simulator.metrics.run_report import RunReport
+from tests.simulator.counted import build_report
 
 CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 DETECTORS = ("halludetect", "metarag")
@@ -33,6 +35,17 @@ class Run:
     flaws: dict[str, tuple[ExampleFlaw, ...]]
     personas: dict[str, Persona]
     experiment: dict[str, Any]
+
+    def report(self, **more: Any) -> RunReport:
+        """The report; `more` are arguments of `build_report`."""
+        return build_report(
+            self.conversations,
+            self.verdicts,
+            chatbots=CHATBOTS,
+            detectors=DETECTORS,
+            flaws=self.flaws,
+            **more,
+        )
 
 
 ACT = Passage(

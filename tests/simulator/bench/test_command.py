@@ -20,7 +20,7 @@ from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import BenchOptions
 from hallulab.testing.endpoint import MODEL, completion, serve_stub
 from tests.simulator.engine.dying_workers import die_in
-from tests.simulator.engine.worker_places import PLACES, WorkerPlace, open_place
+from tests.simulator.engine.worker_places import PLACES, WorkerPlace, open_place, read_keys
 
 TIMES = {"seconds", "cold_s", "p50_ms", "p50_ms_sd", "p95_ms", "pareto"}
 """Fields that hold what the clock said, or follow from it."""
@@ -70,7 +70,7 @@ def swept(place: WorkerPlace, folder: Path, tmp_path_factory: pytest.TempPathFac
         by_two = judge(folder, place, prepare, base_url=url, record=recording, **fields)
         assert died.exists()
         here = judge(folder, None, None, base_url=url, replay=recording, **fields)
-    keys = [(entry["kind"], entry["key"]) for entry in map(json.loads, recording.read_text().splitlines())]
+    keys = read_keys(recording)
     return [without_times(by_two.model_dump()), without_times(here.model_dump()), keys]
 
 

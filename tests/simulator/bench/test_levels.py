@@ -247,11 +247,6 @@ def compared(
     return measure(both, DATA).report.comparisons
 
 
-def test_a_paired_difference_is_over_items_that_both_scored() -> None:
-    found = compared([reply((18, 36))], [judged((0, 17), units=FAILED_SENTENCE)], [judged((18, 36))])
-    assert {item.n for item in found if item.level == "sentence"} == {1}
-
-
 def test_where_no_reply_is_hallucinated_no_level_has_an_f1() -> None:
     for row in rows_of([reply(), reply(group="h")], judged((0, 5)), judged()).values():
         assert (row.precision, row.recall, row.f1, row.f1_ci95) == (0.0, None, None, None)
@@ -267,14 +262,15 @@ def test_gold_spans_of_replies_that_were_not_scored_are_positives_too() -> None:
     assert (row.positives, row.scored_positives, row.coverage) == (3, 1, 0.5)
 
 
-def test_a_paired_difference_is_over_replies_that_both_scored() -> None:
+def test_a_paired_difference_is_over_replies_and_items_that_both_scored() -> None:
     replies = tuple(reply(*spans, group=str(n)) for n, spans in enumerate([[(0, 5)], [], [(0, 5)], []]))
     right = [judged((0, 5)), judged(), judged((0, 5)), judged()]
     found = compared(replies, right, [FAILED, FAILED, judged(), judged((0, 5))])
     first = next(item for item in found if item.metric == "auroc" and item.level == "response")
     assert (first.a, first.b, first.n, first.difference) == ("a", "b", 2, 1.0)
     assert first.ci95 is None
-    assert np.isfinite(first.difference)
+    found = compared([reply((18, 36))], [judged((0, 17), units=FAILED_SENTENCE)], [judged((18, 36))])
+    assert {item.n for item in found if item.level == "sentence"} == {1}
 
 
 def test_replies_without_gold_spans_are_none_of_the_span_level() -> None:

@@ -111,16 +111,19 @@ def test_every_number_of_a_row() -> None:
     }
 
 
-def test_times_are_of_scored_replies_alone() -> None:
-    assert times((scored(0.9), 2.0), (FAILED, 0.001), (SKIPPED, 0.001)) == (2000.0, 2000.0)
-
-
-def test_nothing_scored_has_no_times() -> None:
-    assert times((FAILED, 0.001), (SKIPPED, 0.001)) == (None, None)
-
-
-def test_the_reply_that_was_judged_alone_is_in_no_percentile() -> None:
-    assert times((scored(0.9), None), (scored(0.9), 1.0), (scored(0.1), 2.0)) == (1500.0, 1950.0)
+@pytest.mark.parametrize(
+    ("judged", "expected"),
+    [
+        ([(scored(0.9), 2.0), (FAILED, 0.001), (SKIPPED, 0.001)], (2000.0, 2000.0)),
+        ([(FAILED, 0.001), (SKIPPED, 0.001)], (None, None)),
+        # The reply that was judged alone is in no percentile.
+        ([(scored(0.9), None), (scored(0.9), 1.0), (scored(0.1), 2.0)], (1500.0, 1950.0)),
+    ],
+)
+def test_times_are_of_scored_replies_alone(
+    judged: list[tuple[Judgement, float | None]], expected: tuple[float | None, float | None]
+) -> None:
+    assert times(*judged) == expected
 
 
 def test_a_reply_with_a_replayed_answer_has_no_time() -> None:

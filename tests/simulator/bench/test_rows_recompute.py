@@ -196,46 +196,32 @@ def test_walking_over_characters_finds_the_tokens() -> None:
     assert _tokens("ab, c") == [(0, 2), (2, 3), (4, 5)]
 
 
-def write_run(folder: Path, hostile: bool) -> None:
-    """A run folder of the example run, with its report."""
-    from tests.simulator.counted import build_report
-    from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
+def write_report(folder: Path, hostile: bool) -> tuple[Path, Path, Path]:
+    """Write a run folder of the example run; its report and journals."""
+    from tests.kit.run_folders import write_run
+    from tests.simulator.example_run import example_run
 
     run = example_run(twins=2, seeds=2, hostile=hostile)
-    for name, journal in (("conversations", run.conversations), ("verdicts", run.verdicts)):
-        lines = [item.model_dump_json() for item in journal]
-        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    report = build_report(
-        run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
-    )
-    (folder / "report.json").write_text(report.text(), encoding="utf-8")
+    made = write_run(folder, run.conversations, run.verdicts)
+    made.report.write_text(run.report().text(), encoding="utf-8")
+    return made.report, made.conversations, made.verdicts
 
 
 @pytest.mark.parametrize("hostile", [False, True])
 def test_every_row_recomputes_from_the_journals(tmp_path: Path, hostile: bool) -> None:
-    write_run(tmp_path, hostile)
-    journals = (tmp_path / "conversations.jsonl", tmp_path / "verdicts.jsonl")
+    report, *journals = write_report(tmp_path, hostile)
     assert len(recompute(*journals)) == 10
-    assert_recomputes(tmp_path / "report.json", *journals)
+    assert_recomputes(report, *journals)
 
 
-def test_a_wrong_interval_is_noticed(tmp_path: Path) -> None:
-    write_run(tmp_path, hostile=False)
-    report = json.loads((tmp_path / "report.json").read_text())
-    report["rows"][3]["hpt_1_ci95"][1] -= 0.2
-    (tmp_path / "report.json").write_text(json.dumps(report))
-    with pytest.raises(AssertionError, match="hpt_1"):
-        assert_recomputes(
-            tmp_path / "report.json", tmp_path / "conversations.jsonl", tmp_path / "verdicts.jsonl"
-        )
-
-
-def test_a_wrong_row_is_noticed(tmp_path: Path) -> None:
-    write_run(tmp_path, hostile=False)
-    report = json.loads((tmp_path / "report.json").read_text())
-    report["rows"][3]["tokacc_2"] -= 0.00001
-    (tmp_path / "report.json").write_text(json.dumps(report))
-    with pytest.raises(AssertionError, match="tokacc_2"):
-        assert_recomputes(
-            tmp_path / "report.json", tmp_path / "conversations.jsonl", tmp_path / "verdicts.jsonl"
-        )
+@pytest.mark.parametrize(("field", "less"), [("hpt_1", 0.2), ("tokacc_2", 0.00001)])
+def test_a_wrong_interval_or_row_is_noticed(tmp_path: Path, field: str, less: float) -> None:
+    report, *journals = write_report(tmp_path, hostile=False)
+    found = json.loads(report.read_text())
+    if field == "hpt_1":
+        found["rows"][3]["hpt_1_ci95"][1] -= less
+    else:
+        found["rows"][3][field] -= less
+    report.write_text(json.dumps(found))
+    with pytest.raises(AssertionError, match=field):
+        assert_recomputes(report, *journals)

@@ -35,10 +35,12 @@ def test_one_half_of_the_groups_is_learnt_from() -> None:
     assert found.how == "one half of the groups, chosen with seed 0"
 
 
-def test_another_seed_chooses_other_groups() -> None:
+def test_another_seed_chooses_other_groups_and_folds() -> None:
     replies = [reply(str(group)) for group in range(20)]
     assert split_replies(replies, 0).train == split_replies(replies, 0).train
     assert split_replies(replies, 0).train != split_replies(replies, 1).train
+    assert split_into_folds(replies, 4, 0) == split_into_folds(replies, 4, 0)
+    assert split_into_folds(replies, 4, 0)[0].test != split_into_folds(replies, 4, 1)[0].test
 
 
 def test_the_datas_own_split_holds() -> None:
@@ -59,14 +61,13 @@ def test_replies_that_are_all_for_testing_are_halved() -> None:
     assert (len(found.train), len(found.test)) == (1, 1)
 
 
-def test_a_split_through_a_group_is_refused() -> None:
-    with pytest.raises(UsageError, match="group a is in the test split and in another one"):
-        split_replies([reply("a", "train"), reply("a", "test")], 0)
-
-
-def test_one_group_cannot_be_cut() -> None:
-    with pytest.raises(UsageError, match="with --train"):
-        split_replies([reply("a"), reply("a")], 0)
+@pytest.mark.parametrize(
+    ("splits", "told"),
+    [(("train", "test"), "group a is in the test split and in another one"), ((None, None), "with --train")],
+)
+def test_a_group_is_not_cut(splits: tuple[str | None, ...], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        split_replies([reply("a", split) for split in splits], 0)
 
 
 def test_every_reply_is_tested_in_one_fold_and_no_group_is_in_two() -> None:
@@ -75,18 +76,8 @@ def test_every_reply_is_tested_in_one_fold_and_no_group_is_in_two() -> None:
     assert sorted(item.group for fold in folds for item in fold.test) == list("aaaabbcdefg")
     assert [fold.tested_groups & {item.group for item in fold.train} for fold in folds] == [set()] * 3
     assert [len(fold.train) + len(fold.test) for fold in folds] == [11] * 3
-    assert folds[2].how == "3 folds over sources, seed 0"
-
-
-def test_folds_are_balanced_by_replies() -> None:
-    folds = split_into_folds([reply(group) for group in "aaaabbcdefg"], 3, 0)
     assert sorted(len(fold.test) for fold in folds) == [3, 4, 4]
-
-
-def test_another_seed_makes_other_folds() -> None:
-    replies = [reply(str(group)) for group in range(20)]
-    assert split_into_folds(replies, 4, 0) == split_into_folds(replies, 4, 0)
-    assert split_into_folds(replies, 4, 0)[0].test != split_into_folds(replies, 4, 1)[0].test
+    assert folds[2].how == "3 folds over sources, seed 0"
 
 
 def test_fewer_groups_than_folds_are_refused() -> None:

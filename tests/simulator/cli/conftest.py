@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from hallulab.testing.scripted import ScriptedTransport, pool_through
+from tests.kit.forked_runs import Ended
 from tests.simulator.cli.every_command import Workshop, open_workshop
-from tests.simulator.cli.pack_writer import Writer, twelve_documents, without_weights
+from tests.simulator.cli.pack_writer import ENDPOINT, WritePack, Writer, twelve_documents, without_weights
+from tests.simulator.command_line import CommandLine
 
 
 @pytest.fixture
@@ -31,6 +33,16 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> Writer:
     writer = Writer()
     monkeypatch.setattr("hallulab.simulator.engine.models.ModelPool", pool_through(ScriptedTransport(writer)))
     return writer
+
+
+@pytest.fixture
+def write_pack(hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path) -> WritePack:
+    """Writes the folder `pack` from the documents, by `init-scenario` with other flags."""
+
+    def write(*flags: str | Path) -> Ended:
+        return hallulab("init-scenario", tmp_path / "pack", "--documents", documents, *flags, *ENDPOINT)
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -243,15 +243,8 @@ def _record_pack(folder: Path, fixed: Path) -> None:
     with serve_stub(answer) as url, without_weights():
         _run_here(
             folder,
-            *(
-                "init-scenario",
-                folder / "written",
-                "--documents",
-                fixed / "documents",
-                "--personas",
-                "2",
-                "--quiet",
-            ),
+            *("init-scenario", folder / "written", "--documents", fixed / "documents"),
+            *("--personas", "2", "--quiet"),
             *("--base-url", url, "--model", MODEL, "--record", fixed / "written.jsonl"),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,12 @@ import httpx2
 from hallulab.agents.users.personas import UNSAID
 from hallulab.testing.scripted import completion, last_user
 from hallulab.testing.tiny_pack import HashedWords, words_for_vectors
+from tests.kit.forked_runs import Ended
 
 ENDPOINT = ("--base-url", "http://127.0.0.1:9/v1", "--model", "scripted", "--quiet")
+WritePack = Callable[..., Ended]
+"""Writes a pack by `init-scenario` with the flags that it is given."""
+
 ABOUT = {
     "title": "Town \x1b[31mlibrary",
     "domain": "a town library",

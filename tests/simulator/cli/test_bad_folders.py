@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import conversation, journal
+from tests.kit.run_folders import write_run
 from tests.simulator.command_line import CodeAndError
 
 
@@ -94,7 +95,7 @@ def test_a_damaged_experiment_is_refused(
 ) -> None:
     saved = tmp_path / "experiment.json"
     saved.write_text(json.dumps({"identity": {}, "detectors": {}, "experiment": experiment}))
-    (tmp_path / "conversations.jsonl").write_text(conversation("c", ["A."]).model_dump_json() + "\n")
+    write_run(tmp_path, [conversation("c", ["A."])])
     assert code_and_error(command, tmp_path) == (
         2,
         f"error: {saved}: {complaint} Restore it or use --fresh.\n",

@@ -21,53 +21,104 @@ def closed_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_an_unknown_chatbot(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    code, said = code_and_error("run", "--chatbots", "vanila", "--out", tmp_path / "run")
-    assert code == 2
-    assert said.startswith(
-        "error: there is no chatbot 'vanila'; there are: vanilla, prompt-engineered, editor,"
-    )
-    assert said.count("\n") == 1
+OUT = "--out HERE/run"
+HERE_ASKED = "--base-url http://127.0.0.1:9/v1 --model m"
+"""An endpoint that nobody serves. Nor does anybody serve the model `qwen-9000`."""
+OTHER = {"other.jsonl": '{"kind":"other","key":"another","answer":1}\n'}
+NO_DETECTOR = f"error: there is no detector 'halu'; there are: {', '.join(DETECTORS)}.\n"
+EMPTY = (
+    "error: HERE/e.yaml is empty. Name in it what to run (docs/experiment.md), or leave it out for the "
+    "defaults.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "files", "said"),
+    [
+        (
+            "--chatbots vanila",
+            {},
+            "error: there is no chatbot 'vanila'; there are: vanilla, ",
+        ),
+        (f"--detectors halu {HERE_ASKED} --replay HERE/other.jsonl", OTHER, NO_DETECTOR),
+        ("--detectors halu --model qwen-9000", {}, NO_DETECTOR),
+        (
+            "--personas nobody",
+            {},
+            "error: scenario consumer-grievance-india has no persona 'nobody'; "
+            "`hallulab list personas --scenario consumer-grievance-india` shows them.\n",
+        ),
+        (
+            "--scenario consumer",
+            {},
+            "consumer-grievance-india, migration-labour-rights, nagar-seva, pregnancy-medication",
+        ),
+        ("-c HERE/e.yaml", {"e.yaml": "limit: [1\n"}, "error: HERE/e.yaml, line 2: not valid YAML ("),
+        *(("-c HERE/e.yaml", {"e.yaml": text}, EMPTY) for text in ("", "# nothing yet\n", "{}\n")),
+        (
+            "-c HERE/e.yaml --model qwen-9000",
+            {"e.yaml": "detectors: [{name: lexical, options: {treshold: 0.5}}]\n"},
+            "error: HERE/e.yaml, line 1: detector lexical: there is no option `treshold`; there are: ",
+        ),
+        (
+            f"-c HERE/e.yaml {HERE_ASKED}",
+            {"e.yaml": "repeats: 1000000000\nchatbots: [vanilla]\nlimit: 1\n"},
+            "error: 1 × 1 × 1000000000 (personas, chatbots, repeats) are 1,000,000,000 conversations, and "
+            "one experiment has at most 1,000,000. Lower `repeats` or `limit`.\n",
+        ),
+        (
+            "--base-url localhost:8000/v1 --model m",
+            {},
+            "error: field `base_url`: 'localhost:8000/v1' is no address; give one with `http://` or "
+            "`https://` and a host, such as http://localhost:8000/v1.\n",
+        ),
+        (
+            "--base-url http://127.0.0.1:9/v1",
+            {},
+            "error: name the model that http://127.0.0.1:9/v1 serves with --model.\n",
+        ),
+        (
+            "--model qwen-9000 --quiet",
+            {},
+            "error: there is no model 'qwen-9000'. The catalogue has llama-3.1-8b-instruct, ",
+        ),
+        (
+            "--replay HERE/none.jsonl",
+            {},
+            "error: --replay HERE/none.jsonl: no such recording. Make one with --record HERE/none.jsonl.\n",
+        ),
+        (
+            "--model m --replay HERE/empty.jsonl",
+            {"empty.jsonl": ""},
+            "error: --replay HERE/empty.jsonl: the file holds no recorded answer. Name a recording that "
+            "does, or make one with --record.\n",
+        ),
+        (
+            "--record HERE/a --replay HERE/b",
+            {},
+            "error: --record and --replay exclude each other: give one of them.\n",
+        ),
+        (
+            f"{HERE_ASKED} -- --max-model-len 4096",
+            {},
+            "error: `-- --max-model-len`: no server is started here, so it takes no flags.\n",
+        ),
+    ],
+)
+def test_a_wrong_word_or_file_is_one_sentence_and_begins_no_run(
+    code_and_error: CodeAndError, tmp_path: Path, command: str, files: dict[str, str], said: str
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    code, error = code_and_error(*f"run {OUT} {command}".replace("HERE", str(tmp_path)).split())
+    assert (code, error[:7], error.count("\n")) == (2, "error: ", 1)
+    assert said.replace("HERE", str(tmp_path)) in error
     assert not (tmp_path / "run").exists()
 
 
-def test_an_unknown_detector(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{closed_port()}/v1"
-    replay = tmp_path / "other.jsonl"
-    replay.write_text('{"kind":"other","key":"another","answer":1}\n')
-    code, said = code_and_error(
-        "run",
-        "--detectors",
-        "halu",
-        "--base-url",
-        url,
-        "--model",
-        "m",
-        "--replay",
-        replay,
-        "--out",
-        tmp_path / "run",
-    )
-    assert (code, said) == (
-        2,
-        f"error: there is no detector 'halu'; there are: {', '.join(DETECTORS)}.\n",
-    )
-    assert not (tmp_path / "run").exists()
-
-
-def test_an_unknown_persona(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    code, said = code_and_error("run", "--personas", "nobody", "--out", tmp_path / "run")
-    assert (code, said) == (
-        2,
-        "error: scenario consumer-grievance-india has no persona 'nobody'; "
-        "`hallulab list personas --scenario consumer-grievance-india` shows them.\n",
-    )
-
-
-def test_an_unknown_scenario(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    code, said = code_and_error("run", "--scenario", "consumer", "--out", tmp_path / "run")
-    assert code == 2
-    assert "consumer-grievance-india, migration-labour-rights, nagar-seva, pregnancy-medication" in said
+def test_a_flag_that_does_not_exist(code_and_error: CodeAndError) -> None:
+    code, said = code_and_error("run", "--chatbot", "vanilla")
+    assert (code, "--chatbots" in said) == (2, True)
 
 
 def test_a_missing_documents_folder(code_and_error: CodeAndError, tmp_path: Path) -> None:
@@ -81,24 +132,9 @@ def test_a_missing_documents_folder(code_and_error: CodeAndError, tmp_path: Path
     assert "documents" in said
 
 
-def test_malformed_yaml(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    config = tmp_path / "experiment.yaml"
-    config.write_text("limit: [1\n")
-    code, said = code_and_error("run", "-c", config, "--out", tmp_path / "run")
-    assert code == 2
-    assert said.startswith(f"error: {config}, line 2: not valid YAML (")
-    assert said.count("\n") == 1
-
-
 def test_an_error_holds_nothing_that_a_terminal_obeys(code_and_error: CodeAndError) -> None:
     code, error = code_and_error("bench", "no\x1b[31m.jsonl")
     assert (code, error[:24]) == (2, "error: no�[31m.jsonl: no")
-
-
-def test_a_flag_that_does_not_exist(code_and_error: CodeAndError) -> None:
-    code, said = code_and_error("run", "--chatbot", "vanilla")
-    assert code == 2
-    assert "--chatbots" in said
 
 
 def test_an_unreachable_endpoint(code_and_error: CodeAndError, tmp_path: Path) -> None:
@@ -112,83 +148,12 @@ def test_an_unreachable_endpoint(code_and_error: CodeAndError, tmp_path: Path) -
     assert not (tmp_path / "run" / "conversations.jsonl").exists()
 
 
-def test_an_endpoint_without_scheme(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    arguments = ("run", "--base-url", "localhost:8000/v1", "--model", "m", "--out", tmp_path / "run")
-    assert code_and_error(*arguments) == (
-        2,
-        "error: field `base_url`: 'localhost:8000/v1' is no address; give one with `http://` or `https://` "
-        "and a host, such as http://localhost:8000/v1.\n",
-    )
-
-
-def test_an_endpoint_without_the_models_name(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    code, said = code_and_error("run", "--base-url", "http://127.0.0.1:9/v1", "--out", tmp_path / "run")
-    assert (code, said) == (2, "error: name the model that http://127.0.0.1:9/v1 serves with --model.\n")
-
-
-def test_a_model_that_does_not_exist(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    code, said = code_and_error("run", "--model", "qwen-9000", "--out", tmp_path / "run", "--quiet")
-    assert code == 2
-    assert said.startswith("error: there is no model 'qwen-9000'. The catalogue has llama-3.1-8b-instruct, ")
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_port_that_is_taken() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = int(taken.getsockname()[1])
         with pytest.raises(OperationalError, match=rf"^port {port} of 127\.0\.0\.1 is taken"):
             reserved_port(port).__enter__()
-
-
-def test_a_recording_that_is_not_there(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    missing = tmp_path / "none.jsonl"
-    code, said = code_and_error("run", "--replay", missing, "--out", tmp_path / "run")
-    assert (code, said) == (
-        2,
-        f"error: --replay {missing}: no such recording. Make one with --record {missing}.\n",
-    )
-
-
-def test_an_empty_recording_is_not_replayed(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    empty = tmp_path / "empty.jsonl"
-    empty.write_text("")
-    code, said = code_and_error("run", "--model", "m", "--replay", empty, "--out", tmp_path / "run")
-    assert (code, said, (tmp_path / "run").exists()) == (
-        2,
-        f"error: --replay {empty}: the file holds no recorded answer. Name a recording that does, or make "
-        "one with --record.\n",
-        False,
-    )
-
-
-@pytest.mark.parametrize("text", ["", "# nothing yet\n", "{}\n"])
-def test_an_empty_experiment_file_is_not_the_default_experiment(
-    code_and_error: CodeAndError, tmp_path: Path, text: str
-) -> None:
-    empty = tmp_path / "empty.yaml"
-    empty.write_text(text)
-    code, said = code_and_error("run", "-c", empty, "--out", tmp_path / "run")
-    assert (code, said, (tmp_path / "run").exists()) == (
-        2,
-        f"error: {empty} is empty. Name in it what to run (docs/experiment.md), or leave it out for the "
-        "defaults.\n",
-        False,
-    )
-
-
-def test_record_and_replay_together(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    code, said = code_and_error("run", "--record", tmp_path / "a", "--replay", tmp_path / "b")
-    assert (code, said) == (2, "error: --record and --replay exclude each other: give one of them.\n")
-
-
-def test_server_flags_without_a_server(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    arguments = ("run", "--base-url", "http://127.0.0.1:9/v1", "--model", "m", "--out", tmp_path / "run")
-    code, said = code_and_error(*arguments, "--", "--max-model-len", "4096")
-    assert (code, said) == (
-        2,
-        "error: `-- --max-model-len`: no server is started here, so it takes no flags.\n",
-    )
 
 
 @pytest.mark.parametrize(
@@ -211,30 +176,6 @@ def test_a_stray_word_is_no_flag_of_the_server(
         2,
         f"error: {word}: `{name}` takes no such word. Lists are separated by commas (a,b), and flags of the "
         "model server stand after `--`.\n",
-    )
-
-
-def test_an_unknown_detector_is_said_before_a_server_is_started(
-    code_and_error: CodeAndError, tmp_path: Path
-) -> None:
-    code, said = code_and_error(
-        "run", "--model", "qwen-9000", "--detectors", "halu", "--out", tmp_path / "run"
-    )
-    assert (code, said) == (
-        2,
-        f"error: there is no detector 'halu'; there are: {', '.join(DETECTORS)}.\n",
-    )
-
-
-def test_a_wrong_option_is_said_before_a_server_is_started(
-    code_and_error: CodeAndError, tmp_path: Path
-) -> None:
-    config = tmp_path / "experiment.yaml"
-    config.write_text("detectors: [{name: lexical, options: {treshold: 0.5}}]\n")
-    code, said = code_and_error("run", "--model", "qwen-9000", "-c", config, "--out", tmp_path / "run")
-    assert code == 2
-    assert said.startswith(
-        f"error: {config}, line 1: detector lexical: there is no option `treshold`; there are: threshold, "
     )
 
 
@@ -343,16 +284,3 @@ def test_a_file_that_cannot_be_read_is_one_sentence(code_and_error: CodeAndError
     code, said = code_and_error("detect", tmp_path)
     told = f"error: {tmp_path / 'experiment.json'}: this is no file. Restore it or use --fresh.\n"
     assert (code, said) == (2, told)
-
-
-def test_a_billion_repeats_are_refused_at_once(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    config = tmp_path / "experiment.yaml"
-    config.write_text("repeats: 1000000000\nmodel: m\nchatbots: [vanilla]\nlimit: 1\n")
-    url = f"http://127.0.0.1:{closed_port()}/v1"
-    code, said = code_and_error("run", "-c", config, "--base-url", url, "--out", tmp_path / "run")
-    assert (code, said) == (
-        2,
-        "error: 1 × 1 × 1000000000 (personas, chatbots, repeats) are 1,000,000,000 conversations, and one "
-        "experiment has at most 1,000,000. Lower `repeats` or `limit`.\n",
-    )
-    assert not (tmp_path / "run").exists()

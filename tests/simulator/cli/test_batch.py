@@ -84,7 +84,7 @@ def test_vllms_batches_give_the_same_run(
     fake = FakeVllm(tmp_path / "fake")
     monkeypatch.setattr("hallulab.agents.serving.server.prepare", lambda *_, **__: fake.prepared)
     monkeypatch.setattr("hallulab.agents.serving.prepare.prepare", lambda *_, **__: fake.prepared)
-    short = (
+    short = [
         "--chatbots",
         "vanilla",
         "--detectors",
@@ -95,7 +95,7 @@ def test_vllms_batches_give_the_same_run(
         "1",
         "--max-turns",
         "1",
-    )
+    ]
     with words_for_vectors():
         assert hallulab(*command(tmp_path, *short, "--out", str(tmp_path / "one"))).code == 0
         before = len(fake.notes)

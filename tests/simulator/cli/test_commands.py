@@ -15,13 +15,13 @@ import pytest
 
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.datasets.rows import load_rows
-from hallulab.scenarios.files.json_text import LineWriter
-from hallulab.scenarios.transcript import Conversation, Passage, Turn
+from hallulab.scenarios.transcript import Passage, Turn
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from tests.builders import scored
+from tests.builders import conversation, scored
+from tests.kit.run_folders import write_run
 from tests.places import RECORDINGS
 from tests.simulator.command_line import Ended
 
@@ -32,56 +32,30 @@ RECORDING = RECORDINGS / "demo.jsonl.gz"
 
 def saved_run(folder: Path) -> RunFolder:
     """A run of one conversation with one reply, judged by `metarag` of an experiment that named it."""
-    run = RunFolder(folder)
-    held = Conversation(
-        id="c",
-        scenario="consumer-grievance-india",
-        persona="asha",
-        chatbot="vanilla",
-        model="m",
-        seed=0,
-        turns=(
-            Turn(
-                index=0,
-                user="What is the fee?",
-                passages=(Passage(id="fees#0", document="fees", text="The fee is Rs 200."),),
-                reply="The fee is Rs 500.",
-            ),
-        ),
-        stop_reason="max_turns",
-    )
-    with run.open_conversations() as conversations, LineWriter(run.verdicts) as verdicts:
-        conversations.append(held.model_dump_json())
-        verdicts.append(scored("c", 0, [(11, 17)], detector="metarag").model_dump_json())
+    passage = Passage(id="fees#0", document="fees", text="The fee is Rs 200.")
+    turn = Turn(index=0, user="What is the fee?", passages=(passage,), reply="The fee is Rs 500.")
+    held = conversation("c", [], scenario="consumer-grievance-india", turns=(turn,))
+    run = write_run(folder, [held], [scored("c", 0, [(11, 17)], detector="metarag")])
     asked = load_experiment(None, {"model": "m", "chatbots": ["vanilla"], "detectors": ["metarag"]})
     whole = Experiment.model_validate(asked.model_dump())
     run.write_experiment(SavedExperiment(experiment=whole, identity={}, detectors={"metarag": "1"}))
     return run
 
 
-def test_a_persona_with_markup_is_listed_as_it_is(hallulab: Hallulab, tmp_path: Path) -> None:
+def test_a_list_shows_markup_as_it_is_and_cuts_no_text_short(hallulab: Hallulab, tmp_path: Path) -> None:
     hallulab("init-scenario", tmp_path / "pack")
-    personas = tmp_path / "pack" / "personas.yaml"
-    personas.write_text(
-        "personas:\n"
-        "  - {id: p, name: P, grievance: 'a [bold]loud[/red] matter', goals: [g], manner: m, summary: s}\n"
+    grievance = "a [bold]loud[/red] matter" + " broken" * 50
+    (tmp_path / "pack" / "personas.yaml").write_text(
+        f"personas:\n  - {{id: p, name: P, grievance: '{grievance}', goals: [g], manner: m, summary: s}}\n"
     )
     listed = hallulab("list", "personas", "--scenario", tmp_path / "pack")
-    assert (listed.code, listed.err) == (0, "")
+    assert (listed.code, listed.err, listed.out.count("broken")) == (0, "", 50)
     assert "a [bold]loud[/red] matter" in listed.out
 
 
-def test_a_list_cuts_no_text_short(hallulab: Hallulab, tmp_path: Path) -> None:
-    hallulab("init-scenario", tmp_path / "pack")
-    grievance = " ".join(["broken"] * 50)
-    (tmp_path / "pack" / "personas.yaml").write_text(
-        f"personas:\n  - {{id: p, name: P, grievance: {grievance}, goals: [g], manner: m, summary: s}}\n"
-    )
-    listed = hallulab("list", "personas", "--scenario", tmp_path / "pack")
-    assert listed.out.count("broken") == 50
-
-
-def test_detect_adds_a_detectors_verdicts_and_keeps_the_others(hallulab: Hallulab, tmp_path: Path) -> None:
+def test_detect_adds_a_detectors_verdicts_once_and_keeps_the_others(
+    hallulab: Hallulab, tmp_path: Path
+) -> None:
     run = saved_run(tmp_path / "run")
     before = run.verdicts.read_text()
     ended = hallulab("detect", run.path, "--detectors", "lexical", "--json")
@@ -90,11 +64,6 @@ def test_detect_adds_a_detectors_verdicts_and_keeps_the_others(hallulab: Hallula
     assert [verdict.detector for verdict in run.read_journals().verdicts] == ["metarag", "lexical"]
     rows = json.loads(ended.out)["rows"]
     assert {(row["detector"], row["scored_turns"]) for row in rows} == {("metarag", 1), ("lexical", 1)}
-
-
-def test_detect_twice_judges_once(hallulab: Hallulab, tmp_path: Path) -> None:
-    run = saved_run(tmp_path / "run")
-    hallulab("detect", run.path, "--detectors", "lexical")
     once = run.verdicts.read_text()
     hallulab("detect", run.path, "--detectors", "lexical")
     assert run.verdicts.read_text() == once

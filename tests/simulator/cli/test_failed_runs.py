@@ -43,11 +43,9 @@ def make_run(
 
 
 def _hold(bot: str, number: int, fails: bool, replies: int) -> Conversation:
+    failure = {"stop_reason": "error", "error": f"chatbot {bot}: connection refused"} if fails else {}
     said = ["The fee is 5 rupees."] * replies
-    if not fails:
-        return conversation(f"{bot}{number}", said, bot, persona=f"p{number}")
-    error = f"chatbot {bot}: connection refused"
-    return conversation(f"{bot}{number}", said, bot, persona=f"p{number}", stop_reason="error", error=error)
+    return conversation(f"{bot}{number}", said, bot, persona=f"p{number}", **failure)
 
 
 def _judge(chat: Conversation, number: int, detector: str, outcome: str) -> Verdict:
@@ -73,10 +71,6 @@ def test_every_conversation_failed(hallulab: CommandLine, tmp_path: Path) -> Non
     ended = hallulab("report", tmp_path)
     assert ended.out.splitlines()[0] == f"E{REFUSED}"
     assert (ended.code, ended.err) == (1, f"error: e{REFUSED}\n")
-
-
-def test_every_conversation_failed_as_data(hallulab: CommandLine, tmp_path: Path) -> None:
-    make_run(tmp_path, fails=all_failed)
     ended = hallulab("report", tmp_path, "--json")
     report = json.loads(ended.out)
     assert (ended.code, report["warnings"], report["failed"]) == (1, [f"E{REFUSED}"], f"e{REFUSED}")
@@ -96,7 +90,9 @@ def test_a_detector_that_failed_does_not_hide_what_the_other_one_flags(
     assert (ended.code, ended.err) == (1, f"error: d{USELESS}\n")
 
 
-def test_without_a_scored_turn_there_is_no_number(hallulab: CommandLine, tmp_path: Path) -> None:
+def test_without_a_scored_turn_there_is_no_number_and_the_page_says_first_why(
+    hallulab: CommandLine, tmp_path: Path
+) -> None:
     run = make_run(tmp_path, judges=other_failed)
     hallulab("report", tmp_path)
     rows = [row for row in json.loads(run.report.read_text())["rows"] if row["detector"] == "other"]
@@ -105,16 +101,10 @@ def test_without_a_scored_turn_there_is_no_number(hallulab: CommandLine, tmp_pat
     cells = [row for row in csv.DictReader(run.table.read_text().splitlines()) if row["detector"] == "other"]
     assert {row[name] for row in cells for name in ("hpt_1", "hpt_2", "tokacc_1", "tokacc_2")} == {""}
     page = run.page.read_text()
+    assert page.index(f'<p class="note">D{USELESS}</p>') < page.index('<p class="finding-line">')
     chart = page[page.index("<figure>") : page.index("</figure>")]
     assert (chart.count("<circle"), chart.count("not scored</text>")) == (2, 2)
     assert Run(tmp_path).verdicts().query("detector == 'other'")["flagged"].isna().all()
-
-
-def test_the_page_says_first_what_failed(hallulab: CommandLine, tmp_path: Path) -> None:
-    run = make_run(tmp_path, judges=other_failed)
-    hallulab("report", tmp_path)
-    page = run.page.read_text()
-    assert page.index(f'<p class="note">D{USELESS}</p>') < page.index('<p class="finding-line">')
 
 
 def test_all_abstained(hallulab: CommandLine, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -18,9 +17,8 @@ from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing import endpoint as endpoint_stub
 from hallulab.testing.endpoint import MODEL, serve_stub
 from hallulab.testing.scripted import completion
-from hallulab.testing.tiny_pack import HashedWords, words_for_vectors
 from tests.places import ROOT
-from tests.simulator.cli.pack_writer import Writer
+from tests.simulator.cli.pack_writer import Writer, twelve_documents, without_weights
 from tests.simulator.command_line import CommandLine
 
 BLOCK = re.compile(r"## Five commands\n.*?```bash\n(.*?)```", re.DOTALL)
@@ -44,12 +42,7 @@ def endpoint() -> Iterator[str]:
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the examples and somebody's documents, as working directory."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    (tmp_path / "DOCS").mkdir()
-    for number in range(12):
-        said = f"The fee for thing{number} is {number} cents. It is paid at desk{number}. "
-        late = said.replace("fee", "fine")
-        text = f"# Thing {number}\n\n{said * 6}\n\n## Late{number}\n\n{late * 6}\n"
-        (tmp_path / "DOCS" / f"thing-{number}.md").write_text(text)
+    twelve_documents(tmp_path / "DOCS")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -68,10 +61,7 @@ def test_five_commands_lead_from_documents_to_a_report(
     # What stands after `--` is for the model server, which is another one here.
     init, bot, run, report = [" ".join(words[1:]).partition(" -- ")[0].split() for words in written]
     model = ("--base-url", endpoint, "--model", MODEL, "--quiet")
-    with (
-        words_for_vectors(),
-        patch("hallulab.simulator.authoring.packs.SentenceEmbedder", lambda *_: HashedWords()),
-    ):
+    with without_weights():
         assert hallulab(*init, *model).code == 0
         command = [sys.executable, *(word for word in bot if word != "&"), "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

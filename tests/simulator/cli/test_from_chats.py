@@ -11,7 +11,7 @@ import pytest
 
 from hallulab.agents.users.personas import MANNERS
 from hallulab.scenarios.packs.pack_files import load_scenario
-from tests.simulator.cli.pack_writer import ENDPOINT, Writer
+from tests.simulator.cli.pack_writer import ENDPOINT, WritePack, Writer
 from tests.simulator.command_line import CommandLine
 
 pytestmark = pytest.mark.usefixtures("words")
@@ -26,13 +26,13 @@ def chats(folder: Path, *users: str, reply: str = "It is 60 days late.") -> Path
 
 
 def test_each_chat_becomes_a_persona_and_what_fails_is_told(
-    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+    write_pack: WritePack, documents: Path, tmp_path: Path
 ) -> None:
     path = chats(tmp_path, "Is there a fee for thing3, 60 days late?", "silent", "I lost thing5!", "endless")
     with path.open("a") as file:
         file.write('{"messages": [{"role": "user", "content": "Hello?"}]}\n')
     pack = tmp_path / "pack"
-    ended = hallulab("init-scenario", pack, "--documents", documents, "--from-chats", path, *ENDPOINT)
+    ended = write_pack("--from-chats", path)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines()[:9] == [
         f"{pack}: 2 of 5 personas",
@@ -78,11 +78,11 @@ def test_each_chat_becomes_a_persona_and_what_fails_is_told(
 
 
 def test_what_only_the_assistant_told_is_no_fact_of_the_users_case(
-    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+    write_pack: WritePack, tmp_path: Path
 ) -> None:
     path = chats(tmp_path, "Is there a fee for thing3?", reply="It was 60 days late. You paid 77 cents.")
     pack = tmp_path / "pack"
-    ended = hallulab("init-scenario", pack, "--documents", documents, "--from-chats", path, *ENDPOINT)
+    ended = write_pack("--from-chats", path)
     assert load_scenario(pack).personas[0].facts == ()
     assert "line 1: left out, for the user did not tell it: 'It was sixty days late'\n" in ended.out
 

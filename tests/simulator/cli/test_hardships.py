@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import resource
 import shutil
 import signal
-import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -27,6 +25,7 @@ from hallulab.simulator.records.journals import derive_first_try
 from tests.fuzz.promises import check_whole
 from tests.kit import forked_runs
 from tests.kit.faulty_endpoint import FaultyEndpoint, faulty_endpoint
+from tests.kit.hard_conditions import spare_handles, without_privileges
 from tests.kit.kill_points import AfterReport, InLine, InReport, Lines, Place, is_torn, journal_lines
 from tests.kit.recorded_run import make_workspace, record_run
 from tests.simulator.command_line import Ended
@@ -139,13 +138,6 @@ def test_a_full_disk_is_one_sentence_and_room_makes_the_run_whole(
     runs.again(out)
 
 
-def without_privileges() -> None:
-    """A superuser's process that the permissions of files hold for, as for everybody else's."""
-    version_3, this_process = 0x20080522, 0
-    nothing = bytes(24)  # three sets of capabilities, in two words each
-    assert ctypes.CDLL(None).capset(struct.pack("Ii", version_3, this_process), nothing) == 0
-
-
 @pytest.fixture
 def read_only() -> Iterator[Callable[[Path], None]]:
     """Makes files and folders read-only, until the test is over."""
@@ -195,14 +187,6 @@ def test_a_clock_that_is_set_back_changes_nothing(runs: Runs, tmp_path: Path) ->
     out = tmp_path / "run"
     assert runs(out, clock_set_back).code == 0
     assert journal_lines(out) == runs.whole
-
-
-def spare_handles(number: int) -> None:
-    """This process may open so many files more than it has, besides the two that it prints into."""
-    spare = [os.open(os.devnull, os.O_RDONLY) for _ in range(number + 2)]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(spare) + 1, max(spare) + 1))
-    for handle in spare:
-        os.close(handle)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system has no /proc")

@@ -23,7 +23,8 @@ from hallulab.simulator.engine.progress import ProgressBars
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.scripted import scripted_pool
-from tests.builders import conversation, scored
+from tests.builders import call, conversation, scored
+from tests.kit.run_folders import write_run
 from tests.simulator.command_line import Ended
 from tests.simulator.engine.cast import Cast, execute
 
@@ -38,10 +39,7 @@ LEFT_OUT = (
 
 def run_of(folder: Path, conversations: list[Conversation], verdicts: list[Verdict]) -> RunFolder:
     """A run folder with these journals and reports that are there already."""
-    run = RunFolder(folder)
-    run.path.mkdir()
-    for path, lines in ((run.conversations, conversations), (run.verdicts, verdicts)):
-        path.write_text("".join(f"{line.model_dump_json()}\n" for line in lines), encoding="utf-8")
+    run = write_run(folder, conversations, verdicts)
     for name, text in OLD.items():
         (folder / name).write_text(text)
     return run
@@ -76,15 +74,7 @@ def spoil(path: Path, field: str, text: str) -> None:
 def test_a_value_that_no_file_can_hold_changes_no_report(
     hallulab: Hallulab, tmp_path: Path, journal: str, field: str, value: str, flaw: str
 ) -> None:
-    called = {
-        "purpose": "chatbot.reply",
-        "model": "m",
-        "prompt_tokens": 1,
-        "completion_tokens": 1,
-        "latency_s": 1,
-    }
-    turn = Turn.model_validate({"index": 0, "user": "Hi", "reply": "A.", "calls": [called]})
-    held = conversation("c", []).model_copy(update={"turns": (turn,)})
+    held = conversation("c", ["A."], calls=[call("chatbot.reply")])
     run = run_of(tmp_path / "run", [held], [scored("c", 0)])
     path = run.path / f"{journal}.jsonl"
     spoil(path, field, value)
@@ -204,22 +194,9 @@ def test_a_report_that_is_a_link_to_elsewhere_is_not_written_through(
 
 
 SENTENCES = [
-    "The quick brown fox does not jump over 12 lazy dogs today. ",
-    "word. ",
-    "- The fox.\n",
-    "- a b c\n",
-    "a\n\n",
-    "fox ",
-    "x",
-    "12 34.5 6,789 ",
-    "e.g. ",
-    "शुल्क पाँच सौ है। Ünïcödé 😀 中文。 ",
-    "aa.Bb.",
-    "aa.Bb,",
-    "A. ",
-    ".",
-    "  ",
-    "**a:** ",
+    *("The quick brown fox does not jump over 12 lazy dogs today. ", "word. ", "- The fox.\n", "- a b c\n"),
+    *("a\n\n", "fox ", "x", "12 34.5 6,789 ", "e.g. ", "शुल्क पाँच सौ है। Ünïcödé 😀 中文。 "),
+    *("aa.Bb.", "aa.Bb,", "A. ", ".", "  ", "**a:** "),
 ]
 """What replies are made of, again and again."""
 
@@ -298,19 +275,15 @@ def test_detect_takes_time_with_the_length_of_a_reply(
     assert grows_evenly(hallulab, tmp_path, held, (1_000, 50_000, 200_000))
 
 
-def with_turns(turns: int) -> Conversation:
-    """A conversation of so many turns."""
-    return with_evidence(*(f"The fee in place {number} is Rs 500." for number in range(turns)))
-
-
 @pytest.mark.slow
-def test_detect_takes_time_with_the_number_of_turns(hallulab: Hallulab, tmp_path: Path) -> None:
-    assert grows_evenly(hallulab, tmp_path, with_turns, (1, 60, 240))
+@pytest.mark.parametrize("sizes", [(1, 60, 240), (1, 250, 1_000)])
+def test_detect_takes_time_with_the_number_of_turns(
+    hallulab: Hallulab, tmp_path: Path, sizes: tuple[int, int, int]
+) -> None:
+    def held(turns: int) -> Conversation:
+        return with_evidence(*(f"The fee in place {number} is Rs 500." for number in range(turns)))
 
-
-@pytest.mark.slow
-def test_detect_takes_time_with_a_large_number_of_turns(hallulab: Hallulab, tmp_path: Path) -> None:
-    assert grows_evenly(hallulab, tmp_path, with_turns, (1, 250, 1_000))
+    assert grows_evenly(hallulab, tmp_path, held, sizes)
 
 
 def grows_evenly(
@@ -333,21 +306,19 @@ def grows_evenly(
     return False
 
 
-def test_a_saved_experiment_has_finite_numbers(hallulab: Hallulab, tmp_path: Path) -> None:
-    ended = hallulab("run", "--model", "m", "--timeout", "inf", "--out", tmp_path / "run")
-    assert (ended.code, ended.err) == (
-        2,
-        "error: field `timeout`: a number that is not finite. Correct it.\n",
-    )
+@pytest.mark.parametrize(
+    ("flags", "flaw"),
+    [
+        (("--model", "m", "--timeout", "inf"), "field `timeout`: a number that is not finite"),
+        (("--model", "m\udcff"), "field `model`: half of a character (\\udcff)"),
+    ],
+)
+def test_a_flag_that_no_file_can_hold_is_refused(
+    hallulab: Hallulab, tmp_path: Path, flags: tuple[str, ...], flaw: str
+) -> None:
+    ended = hallulab("run", *flags, "--out", tmp_path / "run")
+    assert (ended.code, ended.err) == (2, f"error: {flaw}. Correct it.\n")
     assert not (tmp_path / "run").exists()
-
-
-def test_a_flag_with_half_a_character_is_refused(hallulab: Hallulab, tmp_path: Path) -> None:
-    ended = hallulab("run", "--model", "m\udcff", "--out", tmp_path / "run")
-    assert (ended.code, ended.err) == (
-        2,
-        "error: field `model`: half of a character (\\udcff). Correct it.\n",
-    )
 
 
 def test_spans_in_one_another_are_reported_on(hallulab: Hallulab, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, completion, last_user, pool_through
 from hallulab.testing.tiny_pack import HashedWords
 from tests.places import ROOT
-from tests.simulator.cli.pack_writer import ABOUT, ENDPOINT, Writer
+from tests.simulator.cli.pack_writer import ABOUT, ENDPOINT, WritePack, Writer
 from tests.simulator.command_line import CommandLine
 
 pytestmark = pytest.mark.usefixtures("words")
@@ -72,14 +72,13 @@ def test_the_same_seed_gives_the_same_files_and_a_replay_needs_no_model(
 
 
 def test_goals_that_fail_a_check_are_written_again_from_other_passages(
-    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+    write_pack: WritePack, documents: Path, writer: Writer, tmp_path: Path
 ) -> None:
     writer.goals = [
         {"said": "Learn nothing", "not_said": "Who pays abroad?"},
         {"said": "Learn what unheard words cost", "not_said": "Learn who pays abroad"},
     ]
-    command = ("--documents", documents, "--personas", "1", "--goals", "100/0/0", *ENDPOINT)
-    ended = hallulab("init-scenario", tmp_path / "pack", *command)
+    ended = write_pack("--personas", "1", "--goals", "100/0/0")
     assert ended.code == 0
     told = ended.out.splitlines()
     assert told[:2] == [
@@ -136,11 +135,10 @@ def test_where_the_documents_tell_what_the_model_thinks_they_do_not_it_is_a_thin
 
 
 def test_of_a_goal_that_is_answered_in_part_the_half_from_our_list_is_told(
-    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+    write_pack: WritePack, writer: Writer, tmp_path: Path
 ) -> None:
     writer.told["not said"], writer.few = 0.9, 0.1
-    command = ("--documents", documents, "--personas", "1", "--goals", "50/50/0", *ENDPOINT)
-    assert hallulab("init-scenario", tmp_path / "pack", *command).code == 0
+    assert write_pack("--personas", "1", "--goals", "50/50/0").code == 0
     first, second = re.findall(r"# goal [12]: (.*)", (tmp_path / "pack" / "personas.yaml").read_text())
     assert re.fullmatch(r"answered, from part-\d/thing-\d+#\d", first)
     ours = (
@@ -179,11 +177,10 @@ def test_a_goal_that_the_persona_has_already_is_refused(
 
 
 def test_a_goal_that_the_documents_tell_after_all_is_one_that_they_answer_and_this_is_said(
-    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+    write_pack: WritePack, documents: Path, writer: Writer
 ) -> None:
     writer.told["not said"] = 0.9
-    command = ("--documents", documents, "--personas", "1", "--goals", "50/50/0", *ENDPOINT)
-    ended = hallulab("init-scenario", tmp_path / "pack", *command)
+    ended = write_pack("--personas", "1", "--goals", "50/50/0")
     told = ended.out.splitlines()
     assert told[0].endswith("1 of 1 personas, 1 topics")
     assert told[1].startswith("goals by what the documents say: 2 answered, 0 in part, 0 not answered")
@@ -192,12 +189,11 @@ def test_a_goal_that_the_documents_tell_after_all_is_one_that_they_answer_and_th
 
 
 def test_a_persona_that_wants_what_another_wants_is_written_again_and_then_left_out(
-    hallulab: CommandLine, documents: Path, writer: Writer, tmp_path: Path
+    write_pack: WritePack, documents: Path, tmp_path: Path
 ) -> None:
     for path in list(documents.rglob("*.md"))[1:]:
         path.unlink()
-    command = ("--documents", documents, "--personas", "2", "--goals", "100/0/0", *ENDPOINT)
-    ended = hallulab("init-scenario", tmp_path / "pack", *command)
+    ended = write_pack("--personas", "2", "--goals", "100/0/0")
     assert ended.code == 0
     assert ended.out.splitlines()[0] == f"{tmp_path / 'pack'}: 1 of 2 personas, 1 topics"
     assert re.search(r"\nnot there: 1\n  \w+ \w+: wants what another persona wants\.\n", ended.out)

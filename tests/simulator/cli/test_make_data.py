@@ -10,9 +10,9 @@ import pytest
 
 from hallulab.scenarios.datasets.audit_corpus import generate
 from hallulab.scenarios.datasets.rows import load_rows
-from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import PROBES, ScriptedTransport, last_user, pool_through
 from tests.builders import conversation, scored
+from tests.kit.run_folders import write_run
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 
@@ -44,11 +44,8 @@ def test_clean_replies_of_a_run_are_planted_into_and_quotations_of_its_passages(
     passages = [{"id": "d#0", "document": "d", "text": FEE}]
     said = "It is 200 rupees, as said before."
     turns = [{"index": n, "user": "And the fee?", "reply": said, "passages": passages} for n in range(2)]
-    run = RunFolder(tmp_path / "run")
-    run.path.mkdir()
-    run.conversations.write_text(conversation("c", [], turns=turns).model_dump_json() + "\n")
     verdicts = [scored("c", 0, [(0, 3)]), scored("c", 1)]
-    run.verdicts.write_text("".join(verdict.model_dump_json() + "\n" for verdict in verdicts))
+    run = write_run(tmp_path / "run", [conversation("c", [], turns=turns)], verdicts)
     plant = (*PLANT, run.path, "--kinds", "number", "--count", 4, "--out")
     assert hallulab(*map(str, plant), tmp_path / "p").code == 0
     twins = [reply for reply in load_rows(tmp_path / "p" / "planted.jsonl") if not reply.label]
@@ -70,17 +67,7 @@ def test_a_folder_of_documents_needs_no_pack(hallulab: CommandLine, tmp_path: Pa
     (documents / "hours.md").write_text("# Hours\n\nThe office is open from 10 to 16 on working days.\n")
     out = tmp_path / "p"
     ended = hallulab(
-        "make-data",
-        "planted",
-        documents,
-        "--out",
-        out,
-        "--kinds",
-        "number",
-        "--count",
-        "4",
-        "--contexts",
-        "1,2",
+        *PLANT, documents, "--out", out, "--kinds", "number", "--count", "4", "--contexts", "1,2"
     )
     assert ended.code == 0
     replies = load_rows(out / "planted.jsonl")
@@ -249,30 +236,25 @@ def test_what_was_recorded_is_not_asked_again(
     assert (len(transport.requests), len(load_rows(out))) == (PROBES + 10, 10)
 
 
-def test_without_a_reply_nothing_is_written(hallulab: CommandLine, data: Path, tmp_path: Path) -> None:
-    folder(data, row(1, type="comparison"))
-    (tmp_path / "other.jsonl").write_text('{"kind":"other","key":"another","answer":1}\n')
-    out = tmp_path / "derived.jsonl"
-    ended = hallulab(
-        "make-data", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
-    )
-    assert (ended.code, ended.err, out.exists()) == (
-        1,
-        "error: no reply came of 1 question, nothing is written: 1 question left out: comparison question.\n",
-        False,
-    )
-
-
-def test_a_replay_that_lacks_an_answer_writes_nothing(
-    hallulab: CommandLine, data: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("questions", "said"),
+    [
+        (
+            [row(1, type="comparison")],
+            "error: no reply came of 1 question, nothing is written: 1 question left out: comparison",
+        ),
+        ([row(1)], "error: the recording HERE/other.jsonl has no answer"),
+    ],
+)
+def test_without_a_reply_or_its_recording_nothing_is_written(
+    hallulab: CommandLine, tmp_path: Path, questions: list[dict[str, Any]], said: str
 ) -> None:
-    (tmp_path / "other.jsonl").write_text('{"kind":"other","key":"another","answer":1}\n')
-    out = tmp_path / "derived.jsonl"
-    ended = hallulab(
-        "make-data", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, tmp_path / "other.jsonl"
-    )
+    data = folder(tmp_path / "data", *questions)
+    replay, out = tmp_path / "other.jsonl", tmp_path / "derived.jsonl"
+    replay.write_text('{"kind":"other","key":"another","answer":1}\n')
+    ended = hallulab("make-data", "hotpotqa-derived", "--data", data, "--out", out, *REPLAY, replay)
     assert (ended.code, out.exists()) == (1, False)
-    assert ended.err.startswith(f"error: the recording {tmp_path / 'other.jsonl'} has no answer")
+    assert ended.err.startswith(said.replace("HERE", str(tmp_path)))
 
 
 def test_what_is_wrong_is_said_before_a_server_is_started(

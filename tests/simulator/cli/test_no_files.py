@@ -53,17 +53,10 @@ FILES = (
         "annotation-marks.jsonl",
     ),
     *("to-annotate-1.yaml", "report.json", "report.csv", "report.html", "concentration.csv", "attacks.csv"),
-    *(
-        "report-depth.csv",
-        "report-blame.csv",
-        "report-pages",
-        "turns.jsonl",
-        "audit.jsonl",
-        "batch",
-        "planted.jsonl",
-    ),
-    *("free-conversations.jsonl", "free-verdicts.jsonl", "guideline-000000000000.md", "view-experiment.yaml"),
-    *("view-run.log", "documents", "conversations-00.jsonl", "verdicts-00.jsonl", "turns-00.jsonl"),
+    *("report-depth.csv", "report-blame.csv", "report-pages", "turns.jsonl", "audit.jsonl", "batch"),
+    *("planted.jsonl", "free-conversations.jsonl", "free-verdicts.jsonl", "guideline-000000000000.md"),
+    *("view-experiment.yaml", "view-run.log", "documents", "conversations-00.jsonl", "verdicts-00.jsonl"),
+    "turns-00.jsonl",
 )
 
 
@@ -71,6 +64,14 @@ QUICK = ("annotations.jsonl", "to-annotate-1.yaml", "experiment.json", "report.j
 """Files of those that the quick tests replace."""
 
 MOST = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FILES]
+
+
+def copy_with_pipe(whole: Path, run: Path, name: str) -> Path:
+    """A copy of a run folder in which a file is a pipe."""
+    shutil.copytree(whole, run)
+    (run / name).unlink(missing_ok=True)
+    os.mkfifo(run / name)
+    return run
 
 
 @pytest.mark.parametrize("name", MOST)
@@ -86,10 +87,7 @@ def test_a_pipe_in_a_run_folder_holds_up_no_command(
         ("report", "--guards"),
         ("detect", "--detectors", "lexical"),
     ):
-        run = tmp_path / "run"
-        shutil.copytree(whole, run)
-        (run / name).unlink(missing_ok=True)
-        os.mkfifo(run / name)
+        run = copy_with_pipe(whole, tmp_path / "run", name)
         ended = hallulab(command[0], run, *command[1:])
         assert ended.code in (0, 1, 2, 3)
         assert "Traceback" not in ended.err
@@ -100,25 +98,14 @@ def test_a_pipe_in_a_run_folder_holds_up_no_command(
 def test_a_pipe_in_a_run_folder_holds_up_no_page(
     whole: Path, tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / "runs" / "run"
-    shutil.copytree(whole, run)
-    (run / name).unlink(missing_ok=True)
-    os.mkfifo(run / name)
+    copy_with_pipe(whole, tmp_path / "runs" / "run", name)
     asker = Asker([tmp_path / "runs"], tmp_path / "indices")
     assert asker.ask("GET", "/").status == 200
     for id in [one.id for one in asker.runs.list()]:
-        for page in (
-            "",
-            "/live",
-            "/conversations",
-            "/conversations/a",
-            "/labels",
-            "/settle/a/0",
-        ):
+        for page in ("", "/live", "/conversations", "/conversations/a", "/labels", "/settle/a/0"):
             answer = asker.ask("GET", f"/runs/{id}{page}")
-            assert (answer.status, "Traceback" in answer.body) in [
-                (status, False) for status in (200, 204, 404, 500)
-            ]
+            assert answer.status in (200, 204, 404, 500)
+            assert "Traceback" not in answer.body
         key = {"annotator": "Asha", "conversation": "a", "turn": 0, "kind": "unknown"}
         asker.post(f"/runs/{id}/marks", json.dumps(key).encode())
         asker.post(f"/runs/{id}/draw", b"{}")
@@ -130,23 +117,19 @@ PIPE = "is a pipe, no file"
 
 
 @pytest.mark.parametrize(
-    ("name", "command", "told"),
+    ("name", "told"),
     [
-        ("annotations.jsonl", "report", "annotations.jsonl: cannot be read (it is a pipe, no file)"),
-        ("verdicts.jsonl", "report", "verdicts.jsonl: this is no file"),
-        ("experiment.json", "report", "experiment.json: this is no file"),
-        ("report.json", "report", "report.json: no program reads from this pipe"),
-        ("conversations.jsonl", "report", "it has no conversations.jsonl"),
+        ("annotations.jsonl", "annotations.jsonl: cannot be read (it is a pipe, no file)"),
+        ("verdicts.jsonl", "verdicts.jsonl: this is no file"),
+        ("experiment.json", "experiment.json: this is no file"),
+        ("report.json", "report.json: no program reads from this pipe"),
+        ("conversations.jsonl", "it has no conversations.jsonl"),
     ],
 )
 def test_a_pipe_in_a_run_folder_is_not_passed_over(
-    hallulab: Hallulab, whole: Path, tmp_path: Path, name: str, command: str, told: str
+    hallulab: Hallulab, whole: Path, tmp_path: Path, name: str, told: str
 ) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(whole, run)
-    (run / name).unlink(missing_ok=True)
-    os.mkfifo(run / name)
-    ended = hallulab(command, run)
+    ended = hallulab("report", copy_with_pipe(whole, tmp_path / "run", name))
     assert ended.code in (1, 2)
     assert told in ended.err
 

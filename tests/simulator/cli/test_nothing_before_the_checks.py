@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
@@ -15,6 +14,7 @@ from hallulab.scenarios.packs.documents import read_documents
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import URL, flags, make_pack
 from tests.builders import conversation, scored
+from tests.kit.run_folders import write_run
 from tests.simulator.command_line import CodeAndError
 
 NOT_JSON = "not valid JSON (Expecting value: line 1 column 1 (char 0)). Correct or delete the line."
@@ -28,12 +28,34 @@ def written(folder: Path) -> dict[Path, bytes]:
 @pytest.fixture
 def damaged(tmp_path: Path) -> RunFolder:
     """A run folder without experiment.json, whose conversations are whole and whose verdicts are not."""
-    folder = RunFolder(tmp_path / "run")
-    folder.path.mkdir()
-    held = conversation("c", ["A."]).model_copy(update={"scenario": "pregnancy-medication"})
-    folder.conversations.write_text(held.model_dump_json() + "\n")
+    held = conversation("c", ["A."], scenario="pregnancy-medication")
+    folder = write_run(tmp_path / "run", [held])
     folder.verdicts.write_text("damaged\n")
     return folder
+
+
+@pytest.mark.parametrize("command", [("report",), ("export", "--out", "out")], ids=" ".join)
+def test_what_reads_a_damaged_journal_writes_nothing(
+    code_and_error: CodeAndError,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damaged: RunFolder,
+    command: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = written(tmp_path)
+    assert code_and_error(*command, damaged.path) == (2, f"error: {damaged.verdicts}, line 1: {NOT_JSON}\n")
+    assert written(tmp_path) == before
+
+
+def test_a_report_that_contradicts_itself_is_refused_first(
+    code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder
+) -> None:
+    doubled = [scored("c", 0), scored("c", 0).model_copy(update={"version": "2"})]
+    write_run(damaged.path, damaged.read_conversations(), doubled)
+    before = written(tmp_path)
+    assert code_and_error("report", damaged.path)[0] == 2
+    assert written(tmp_path) == before
 
 
 @pytest.mark.parametrize("of_run", [False, True])
@@ -98,25 +120,6 @@ def test_journals_are_read_before_and_after_judging_and_the_pack_once(
     assert packs.call_count == 1
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        lambda run, out: ("report", run),
-        lambda run, out: ("export", run, "--out", out),
-    ],
-)
-def test_what_reads_a_damaged_journal_writes_nothing(
-    code_and_error: CodeAndError,
-    tmp_path: Path,
-    damaged: RunFolder,
-    command: Callable[[Path, Path], tuple[str | Path, ...]],
-) -> None:
-    before = written(tmp_path)
-    asked = command(damaged.path, tmp_path / "out")
-    assert code_and_error(*asked) == (2, f"error: {damaged.verdicts}, line 1: {NOT_JSON}\n")
-    assert written(tmp_path) == before
-
-
 @pytest.mark.parametrize("command", [("bench",), ("init-scenario", "--summarize")], ids=" ".join)
 def test_a_recording_is_not_begun_by_a_command_that_is_refused(
     code_and_error: CodeAndError, tmp_path: Path, command: tuple[str, ...]
@@ -141,7 +144,7 @@ def test_a_recording_is_not_begun_by_a_command_that_is_refused(
 
 
 @pytest.mark.parametrize(
-    "name", ["conversations.jsonl", "experiment.json", "verdicts-03.jsonl", "audit.jsonl"]
+    "name", ["conversations.jsonl", "experiment.json", "verdicts-03.jsonl", "audit.jsonl", "chat"]
 )
 def test_a_recording_does_not_take_the_place_of_a_file_of_the_run(
     code_and_error: CodeAndError, tmp_path: Path, name: str
@@ -149,30 +152,13 @@ def test_a_recording_does_not_take_the_place_of_a_file_of_the_run(
     pack = make_pack(tmp_path / "pack")
     before = written(tmp_path)
     run = tmp_path / "run"
-    assert code_and_error(*flags(pack, "--out", run, "--record", run / name)) == (
-        2,
-        f"error: --record {run / name}: the run folder keeps a file of its own there. Give another file.\n",
-    )
-    assert written(tmp_path) == before
-
-
-def test_nor_does_that_of_a_chat(code_and_error: CodeAndError, tmp_path: Path) -> None:
-    record = tmp_path / "run" / "conversations.jsonl"
+    record = run / ("conversations.jsonl" if name == "chat" else name)
     models = ("--base-url", URL, "--model", "m", "--api-key-env", "NOT_SET_ANYWHERE")
-    assert code_and_error("chat", "--out", tmp_path / "run", "--record", record, *models) == (
+    command = ("chat", "--out", run, *models) if name == "chat" else flags(pack, "--out", run)
+    assert code_and_error(*command, "--record", record) == (
         2,
         f"error: --record {record}: the run folder keeps a file of its own there. Give another file.\n",
     )
-    assert written(tmp_path) == {}
-
-
-def test_a_report_that_contradicts_itself_is_refused_first(
-    code_and_error: CodeAndError, tmp_path: Path, damaged: RunFolder
-) -> None:
-    doubled = [scored("c", 0), scored("c", 0).model_copy(update={"version": "2"})]
-    damaged.verdicts.write_text("".join(one.model_dump_json() + "\n" for one in doubled))
-    before = written(tmp_path)
-    assert code_and_error("report", damaged.path)[0] == 2
     assert written(tmp_path) == before
 
 

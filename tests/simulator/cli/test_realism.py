@@ -11,6 +11,7 @@ from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import HashedWords
 from tests.builders import conversation
+from tests.kit.run_folders import write_run
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 
@@ -25,12 +26,8 @@ def no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """Four users, two turns each; all say the same."""
-    folder = tmp_path / HOSTILE.replace("/", "")
-    folder.mkdir()
     held = [conversation(str(seed), ["A reply."] * 2, seed=seed) for seed in range(4)]
-    lines = "".join(f"{one.model_dump_json()}\n" for one in held)
-    (folder / "conversations.jsonl").write_text(lines)
-    return folder
+    return write_run(tmp_path / HOSTILE.replace("/", ""), held).path
 
 
 @pytest.fixture
@@ -142,7 +139,7 @@ def test_a_run_in_which_every_conversation_failed_says_so_first(
     hallulab: CommandLine, run: Path, people: Path
 ) -> None:
     failed = conversation("0", ["A reply."], stop_reason="error", error="chatbot vanilla: timed out")
-    (run / "conversations.jsonl").write_text(f"{failed.model_dump_json()}\n")
+    write_run(run, [failed])
     ended = hallulab("realism", run, "--reference", people)
     assert ended.out.splitlines()[0] == "Every conversation failed: 1 of 1. Reason: timed out."
     assert (ended.code, ended.err) == (1, "error: every conversation failed: 1 of 1. Reason: timed out.\n")

@@ -17,6 +17,7 @@ from hallulab.simulator.report.document import build_summary
 from hallulab.simulator.report.write import write_reports
 from hallulab.simulator.show.terminal import print_document
 from tests.builders import conversation, scored, unscored
+from tests.kit.run_folders import write_run
 from tests.simulator.cli.two_bots import write_two_bots
 from tests.simulator.command_line import CommandLine
 
@@ -112,9 +113,8 @@ def test_wrong_annotations_are_refused_and_nothing_is_written(
 
 
 def test_a_missing_file_is_named(hallulab: CommandLine, run: RunFolder, tmp_path: Path) -> None:
-    ended = hallulab("report", run.path, "--annotations", tmp_path / "none.jsonl")
-    assert ended.code == 2
-    assert "none.jsonl" in ended.err
+    code, error = hallulab.code_and_error("report", run.path, "--annotations", tmp_path / "none.jsonl")
+    assert (code, "none.jsonl" in error) == (2, True)
 
 
 def test_an_export_does_not_overwrite_annotations(hallulab: CommandLine, run: RunFolder) -> None:
@@ -139,12 +139,8 @@ ASHA, BEN = "person:asha", "person:ben"
 @pytest.fixture
 def labelled(tmp_path: Path) -> RunFolder:
     """Eight conversations of a turn, all flagged. Asha finds the flag right in the first six, Ben in five."""
-    folder = RunFolder(tmp_path / "run")
-    folder.path.mkdir()
     chats = [conversation(f"c{n}", ["It is Rs 500."], persona=f"p{n}") for n in range(8)]
-    folder.conversations.write_text("".join(chat.model_dump_json() + "\n" for chat in chats))
-    verdicts = [scored(chat.id, 0, [(6, 12)]) for chat in chats]
-    folder.verdicts.write_text("".join(verdict.model_dump_json() + "\n" for verdict in verdicts))
+    folder = write_run(tmp_path / "run", chats, [scored(chat.id, 0, [(6, 12)]) for chat in chats])
     add(folder, *(label(n, ASHA, *([FEE] if n < 6 else [])) for n in range(8)))
     add(folder, *(label(n, BEN, *([FEE] if n < 5 else [])) for n in range(8)))
     return folder
@@ -218,10 +214,7 @@ def test_the_command_writes_the_corrected_numbers_everywhere(hallulab: CommandLi
         conversation(f"{bot}{n}", ["one"], chatbot=bot, persona=f"p{n}") for bot in "ab" for n in range(6)
     ]
     verdicts = [scored(chat.id, 0, [(0, 3)] if chat.chatbot == "a" else []) for chat in chats]
-    run = RunFolder(tmp_path / "run")
-    run.path.mkdir()
-    run.conversations.write_text("".join(chat.model_dump_json() + "\n" for chat in chats))
-    run.verdicts.write_text("".join(verdict.model_dump_json() + "\n" for verdict in verdicts))
+    run = write_run(tmp_path / "run", chats, verdicts)
     measured = tmp_path / "bench.json"
     measured.write_text(json.dumps({"planted_counts": [MEASURED], "rows": []}))
     ended = hallulab("report", run.path, "--planted", measured)

@@ -28,16 +28,8 @@ def run(hallulab: CommandLine, folder: Path, *urls: str, users: int) -> Ended:
     flags = ("--scenario", folder / "pack", "--model", "stub", "--chatbots", "vanilla", "--max-turns", "2")
     with words_for_vectors():
         return hallulab(
-            "run",
-            *flags,
-            *several,
-            "--detectors",
-            "lexical",
-            "--count",
-            str(users),
-            "--out",
-            folder / "run",
-            "-q",
+            *("run", *flags, *several, "--detectors", "lexical", "--count", str(users)),
+            *("--out", folder / "run", "-q"),
         )
 
 
@@ -138,18 +130,11 @@ def test_a_flag_takes_the_place_of_the_files_addresses(hallulab: CommandLine, tm
     file.write_text("model: stub\nbase_urls: [http://127.0.0.1:8/v1, http://127.0.0.1:9/v1]\n")
     with faulty_endpoint(0.0) as endpoint:
         make_pack(tmp_path / "pack")
-        flags = (
-            "-c",
-            file,
-            "--scenario",
-            tmp_path / "pack",
-            "--base-url",
-            endpoint.url,
-            "--chatbots",
-            "vanilla",
-        )
+        flags = ("--scenario", tmp_path / "pack", "--base-url", endpoint.url, "--chatbots", "vanilla")
         with words_for_vectors():
-            ended = hallulab("run", *flags, "--detectors", "lexical", "--out", tmp_path / "run", "-q")
+            ended = hallulab(
+                "run", "-c", file, *flags, "--detectors", "lexical", "--out", tmp_path / "run", "-q"
+            )
     assert (ended.code, ended.err) == (0, "")
 
 

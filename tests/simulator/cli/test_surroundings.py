@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -19,9 +18,9 @@ from hallulab.testing.tiny_pack import words_for_vectors
 from tests.fuzz.promises import check_whole
 from tests.kit import forked_runs
 from tests.kit.forked_runs import Ended
+from tests.kit.hard_conditions import spare_handles, without_privileges
 from tests.simulator.cli.every_command import COMMANDS, State, Workshop, enter, state_of
 from tests.simulator.cli.test_commands import saved_run
-from tests.simulator.cli.test_hardships import without_privileges
 
 READING = {"help": "--help", "list": "list detectors", "audit": "report run --guards"}
 EVERY = {**COMMANDS, **READING}
@@ -63,21 +62,13 @@ def leave_deleted_folder(place: Path) -> None:
     gone.rmdir()
 
 
-def few_handles(number: int) -> None:
-    """This process may open so many files more, besides the two that it prints into."""
-    spare = [os.open(os.devnull, os.O_RDONLY) for _ in range(number + 2)]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(spare) + 1, max(spare) + 1))
-    for handle in spare:
-        os.close(handle)
-
-
 SURROUNDINGS: dict[str, Callable[[Path], object]] = {
     "home is a file": lambda place: odd_home("/etc/passwd", TMPDIR="/nowhere"),
     "home is missing": lambda place: odd_home("/nowhere/home", XDG_CACHE_HOME="relative/cache"),
     "home is not ours": unwritable_home,
     "folder is deleted": leave_deleted_folder,
-    "handles": lambda place: few_handles(4),
-    "64 handles": lambda place: few_handles(58),
+    "handles": lambda place: spare_handles(4),
+    "64 handles": lambda place: spare_handles(58),
 }
 
 

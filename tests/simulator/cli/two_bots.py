@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hallulab.simulator.records.folder import RunFolder
 from tests.builders import conversation, scored
+from tests.kit.run_folders import write_run
 
 
 def write_two_bots(path: Path, first_reply: str, flagged: str) -> RunFolder:
@@ -27,8 +28,4 @@ def write_two_bots(path: Path, first_reply: str, flagged: str) -> RunFolder:
         for chat in chats
         for turn in range(2)
     ]
-    folder = RunFolder(path)
-    folder.path.mkdir()
-    folder.conversations.write_text("".join(chat.model_dump_json() + "\n" for chat in chats))
-    folder.verdicts.write_text("".join(verdict.model_dump_json() + "\n" for verdict in verdicts))
-    return folder
+    return write_run(path, chats, verdicts)

@@ -9,7 +9,7 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.compare.setup import ComponentSetup, RunSetup
 from hallulab.simulator.compare.summary import RunSummary, summarize_conversation
 from hallulab.simulator.metrics.hallucinations import index_by_detector
-from tests.builders import conversation, scored, unscored
+from tests.builders import conversation, judge
 
 Found = Mapping[tuple[str, int], Sequence[int | None]]
 """Persona and seed → hallucinations of each turn; None: the detector failed."""
@@ -37,8 +37,5 @@ def found(bots: Mapping[str, Found], name: str = "run", reply: str = "one two", 
         for (persona, seed), turns in users.items():
             id = f"{name}-{chatbot}-{persona}-{seed}"
             chats.append(conversation(id, [reply] * len(turns), chatbot, persona, seed))
-            verdicts += [
-                unscored(id, turn) if count is None else scored(id, turn, [(0, 3)] * count)
-                for turn, count in enumerate(turns)
-            ]
+            verdicts += judge(id, *turns)
     return summarized(chats, verdicts, name, **setup)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from hallulab.scenarios.errors import UsageError
@@ -12,6 +14,11 @@ from hallulab.simulator.statistics.unpaired import compare_unpaired
 from tests.simulator.compare.made import Found, found
 
 SIX = [f"p{number}" for number in range(6)]
+
+
+def each(personas: Sequence[str], count: int) -> Found:
+    """So many hallucinations in one turn of each persona."""
+    return {(one, 0): [count] for one in personas}
 
 
 def line(before: Found, after: Found, metric: str = "hpt_1") -> DifferenceLine:
@@ -42,16 +49,16 @@ def test_turns_that_a_detector_failed_on_do_not_enter() -> None:
 
 
 def test_a_difference_that_is_the_same_with_every_pair_has_the_reason_in_place_of_an_interval() -> None:
-    made = line({(one, 0): [0] for one in SIX}, {(one, 0): [1] for one in SIX})
+    made = line(each(SIX, 0), each(SIX, 1))
     assert (made.difference, made.ci95, made.p_value) == (1.0, None, 0.03125)
     assert made.no_interval == "every persona has the same difference"
 
 
 def test_six_pairs_have_an_interval_and_the_exact_p() -> None:
-    made = line({(one, 0): [0] for one in SIX}, {(one, 0): [1 + (one > "p2")] for one in SIX})
+    made = line(each(SIX, 0), {(one, 0): [1 + (one > "p2")] for one in SIX})
     assert (made.difference, made.ci95, made.p_value) == (1.5, (1.166667, 1.833333), 0.03125)
     assert made.no_interval is None
-    accuracy = line({(one, 0): [0] for one in SIX}, {(one, 0): [1] for one in SIX}, "tokacc_1")
+    accuracy = line(each(SIX, 0), each(SIX, 1), "tokacc_1")
     assert (accuracy.before, accuracy.after, accuracy.difference) == (1.0, 0.5, -0.5)
 
 
@@ -77,8 +84,8 @@ def test_paired_lines_are_those_of_chatbots_in_one_run() -> None:
 
 
 def test_holm_covers_the_lines_of_all_chatbots_metrics_and_runs() -> None:
-    before = found({bot: {(one, 0): [0] for one in SIX} for bot in ("a", "b")})
-    after = found({"a": {(one, 0): [1] for one in SIX}, "b": {(one, 0): [0] for one in SIX}})
+    before = found({bot: each(SIX, 0) for bot in ("a", "b")})
+    after = found({"a": each(SIX, 1), "b": each(SIX, 0)})
     compared = compare_runs([before, after, before])
     assert compared.lines == 8
     lines = {(one.chatbot, one.metric): one for one in compared.runs[0].differences}
@@ -89,12 +96,12 @@ def test_holm_covers_the_lines_of_all_chatbots_metrics_and_runs() -> None:
 
 def test_ten_personas_that_all_get_worse_are_told_apart() -> None:
     ten = [f"p{number}" for number in range(10)]
-    made = line({(one, 0): [0] for one in ten}, {(one, 0): [1] for one in ten})
+    made = line(each(ten, 0), each(ten, 1))
     assert made.p_holm == pytest.approx(2 * 2 / 2**10, abs=1e-6)
     assert (made.is_significant, made.worse) == (True, True)
-    back = line({(one, 0): [1] for one in ten}, {(one, 0): [0] for one in ten})
+    back = line(each(ten, 1), each(ten, 0))
     assert (back.is_significant, back.worse) == (True, False)
-    assert line({(one, 0): [0] for one in ten}, {(one, 0): [1] for one in ten}, "tokacc_1").worse
+    assert line(each(ten, 0), each(ten, 1), "tokacc_1").worse
 
 
 def test_the_noise_floor_is_the_mean_of_the_runs_that_have_several_seeds() -> None:
@@ -107,7 +114,7 @@ def test_the_noise_floor_is_the_mean_of_the_runs_that_have_several_seeds() -> No
 
 def test_other_personas_are_compared_unpaired_if_only_so_there_are_enough() -> None:
     others = [f"q{number}" for number in range(6)]
-    made = line({(one, 0): [0] for one in SIX}, {(one, 0): [1] for one in [*others, "p0"]})
+    made = line(each(SIX, 0), {(one, 0): [1] for one in [*others, "p0"]})
     assert (made.paired, made.personas, made.difference, made.ci95) == (False, 6, 1.0, None)
     assert made.no_interval == ("every persona of a run has the same number")
     assert made.p_value == pytest.approx(1 / 1716, abs=1e-6)

@@ -159,27 +159,29 @@ def test_it_may_gate_where_it_is_not_asked_for() -> None:
     assert judge(run_of(0), run_of(0)).verdict == "passed"
 
 
-def test_a_calibrated_one_may_gate() -> None:
-    fit(clean_flagged=2, wrong_flagged=8)
-    assert [(one.outcome, one.message) for one in check_calibration()] == [
-        ("passed", "sensitivity 80%, specificity 80%, by calibration")
-    ]
+@pytest.mark.parametrize(
+    ("clean_flagged", "wrong_flagged", "outcome", "message"),
+    [
+        (2, 8, "passed", "sensitivity 80%, specificity 80%, by calibration"),
+        (
+            5,
+            5,
+            "not comparable",
+            "its flags do not separate wrong replies from clean ones (sensitivity 50%, specificity 50%, by "
+            "calibration)",
+        ),
+    ],
+)
+def test_a_calibrated_one_may_gate_if_its_flags_separate_replies(
+    clean_flagged: int, wrong_flagged: int, outcome: str, message: str
+) -> None:
+    fit(clean_flagged, wrong_flagged)
+    assert [(one.outcome, one.message) for one in check_calibration()] == [(outcome, message)]
 
 
 def test_a_calibration_of_another_version_does_not_count() -> None:
     fit(clean_flagged=2, wrong_flagged=8, version="2")
     assert [one.outcome for one in check_calibration()] == ["not comparable"]
-
-
-def test_one_whose_flags_tell_nothing_is_refused() -> None:
-    fit(clean_flagged=5, wrong_flagged=5)
-    assert [(one.outcome, one.message) for one in check_calibration()] == [
-        (
-            "not comparable",
-            "its flags do not separate wrong replies from clean ones (sensitivity 50%, specificity 50%, by "
-            "calibration)",
-        )
-    ]
 
 
 def test_planted_errors_tell_it_too(tmp_path: Path) -> None:
@@ -210,20 +212,26 @@ def test_a_new_hallucination_of_severity_5_blocks() -> None:
     ]
 
 
-def test_one_that_was_there_before_does_not() -> None:
-    result = judge(rated({("asha", 0): [[5]]}, reply=OTHER), rated({("asha", 0): [[5]]}, "before"))
-    assert (result.verdict, result.severe) == ("passed", ())
+@pytest.mark.parametrize(
+    ("now", "before", "guard", "blocked"),
+    [
+        pytest.param([[5]], [[5]], 5.0, [], id="there before"),
+        pytest.param([[4]], [[]], 5.0, [], id="less severe"),
+        pytest.param([[4]], [[]], 4.0, [0], id="a lower limit"),
+        pytest.param([[], [5]], [[]], 5.0, [1], id="a turn beyond those of the baseline"),
+    ],
+)
+def test_new_ones_that_are_severe_enough_block(
+    now: list[list[float]], before: list[list[float]], guard: float, blocked: list[int]
+) -> None:
+    run = rated({("asha", 0): now}, reply=OTHER)
+    result = judge(run, rated({("asha", 0): before}, "before"), severity_guard=guard)
+    assert (result.verdict == "blocked", [turn.turn for turn in result.severe]) == (bool(blocked), blocked)
 
 
-def test_one_of_lower_severity_does_not() -> None:
-    result = judge(rated({("asha", 0): [[4]]}, reply=OTHER), rated({("asha", 0): [[]]}, "before"))
-    assert (result.verdict, result.severe) == ("passed", ())
-    assert (
-        judge(
-            rated({("asha", 0): [[4]]}, reply=OTHER), rated({("asha", 0): [[]]}, "before"), severity_guard=4.0
-        ).verdict
-        == "blocked"
-    )
+def test_off_asks_for_none() -> None:
+    result = judge(rated({("asha", 0): [[5]]}), rated({("asha", 0): [[]]}, "before"), severity_guard=None)
+    assert (result.verdict, checks_of(result, "severe")) == ("passed", [])
 
 
 def test_where_the_reply_is_the_same_the_detector_changed_its_mind_and_that_is_told() -> None:
@@ -246,16 +254,6 @@ def test_all_severe_ones_are_new_in_a_conversation_that_the_baseline_does_not_ha
     )
     assert result.verdict == "blocked"
     assert [(turn.seed, turn.turn, turn.conversation_before) for turn in result.severe] == [(1, 1, "")]
-
-
-def test_a_turn_beyond_those_of_the_baseline_has_only_new_ones() -> None:
-    result = judge(rated({("asha", 0): [[], [5]]}), rated({("asha", 0): [[]]}, "before"))
-    assert (result.verdict, [turn.turn for turn in result.severe]) == ("blocked", [1])
-
-
-def test_off_asks_for_none() -> None:
-    result = judge(rated({("asha", 0): [[5]]}), rated({("asha", 0): [[]]}, "before"), severity_guard=None)
-    assert (result.verdict, checks_of(result, "severe")) == ("passed", [])
 
 
 def test_it_is_said_that_no_detector_rates_severities() -> None:

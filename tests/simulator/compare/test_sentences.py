@@ -36,20 +36,71 @@ def test_what_is_found_comes_first_with_its_numbers() -> None:
     assert better[0].startswith("By d, bot hallucinates less in B: 1.00 → 0.00 a turn, -1.00, p")
 
 
-def test_no_difference_says_how_large_one_is_still_possible() -> None:
-    first, *_ = described(found({"bot": MIXED}), found({"bot": {**MIXED, ("p0", 0): [1]}}))
-    assert first == (
-        "No difference found in hallucinations: bot by d. "
-        "A difference of up to 0.30 a turn is still possible."
-    )
+def without(found: Found) -> Found:
+    """The same, but that the detector failed on the first persona's turn."""
+    return {**found, ("p0", 0): [None]}
 
 
-def test_too_few_personas_say_how_many_are_needed() -> None:
-    first, *_ = described(found({"bot": {("asha", 0): [1]}}), found({"bot": {("asha", 0): [0]}}))
-    assert first == (
-        "No difference found in hallucinations: bot by d. "
-        "1 persona is too few to detect any difference; 2 comparisons need at least 7."
-    )
+BY_D = "No difference found in hallucinations: bot by d. "
+NONE_NEW = "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of"
+IN_BOTH = "verdicts on turns judged in both runs."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            MIXED,
+            {**MIXED, ("p0", 0): [1]},
+            [
+                f"{BY_D}A difference of up to 0.30 a turn is still possible.",
+                f"Hallucinated turns: 1 new, 0 gone, 0 worse, 0 better, of 10 {IN_BOTH}",
+                "The detectors' noise: 10 verdicts are on the same reply after the same history, and 1 of "
+                "the changes is among these.",
+            ],
+        ),
+        (
+            {("asha", 0): [1]},
+            {("asha", 0): [0]},
+            [f"{BY_D}1 persona is too few to detect any difference; 2 comparisons need at least 7."],
+        ),
+        (
+            ONES,
+            {**ONES, ("p0", 0): [1, 1, 1]},
+            [f"{NONE_NEW} 10 {IN_BOTH} 2 more are new, on turns without a verdict in the reference."],
+        ),
+        (
+            without(ONES),
+            ONES,
+            [f"{NONE_NEW} 9 {IN_BOTH} 1 more is new, on a turn without a verdict in the reference."],
+        ),
+        (
+            ZEROS,
+            without(ZEROS),
+            [
+                f"{NONE_NEW} 9 {IN_BOTH}",
+                "The detectors' noise: 9 verdicts are on the same reply after the same history, and 0 of the "
+                "changes are among these.",
+            ],
+        ),
+        (
+            ONES,
+            {(one, 1): [1] for one in TEN},
+            [
+                "No conversation has the same chatbot, persona and seed in both runs, so no turns are "
+                "compared."
+            ],
+        ),
+    ],
+)
+def test_changes_of_a_chatbot_are_described(before: Found, after: Found, said: list[str]) -> None:
+    lines = described(found({"bot": before}), found({"bot": after}))
+    assert [line for line in lines if line in said] == said
+
+
+def test_a_difference_that_is_the_same_with_every_persona_is_not_bounded() -> None:
+    first, *_ = described(found({"bot": ZEROS}), found({"bot": ZEROS}, "b", "one three"))
+    assert first == f"{BY_D}No interval: it is identical for every persona."
 
 
 def test_equal_runs_are_reported_as_equal() -> None:
@@ -60,44 +111,9 @@ def test_equal_runs_are_reported_as_equal() -> None:
     ]
 
 
-def test_noise_of_the_detectors_is_told() -> None:
-    said = described(found({"bot": MIXED}), found({"bot": {**MIXED, ("p0", 0): [1]}}))
-    assert said[1:3] == [
-        "Hallucinated turns: 1 new, 0 gone, 0 worse, 0 better, of 10 verdicts on turns judged in both runs.",
-        "The detectors' noise: 10 verdicts are on the same reply after the same history, and 1 of the "
-        "changes is among these.",
-    ]
-
-
 def test_turns_that_are_not_judged_any_more_are_told() -> None:
     said = described(found({"bot": ONES}), found({"bot": {**ONES, ("p0", 0): [None]}}))
     assert "1 hallucinated turn of the reference is not judged in B, or not there." in said
-
-
-def test_new_turns_that_the_reference_lacks_are_named() -> None:
-    short: Found = {(one, 0): [1] for one in TEN}
-    long: Found = {**short, ("p0", 0): [1, 1, 1]}
-    assert described(found({"bot": short}), found({"bot": long}))[1] == (
-        "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 10 verdicts on turns judged in both runs. "
-        "2 more are new, on turns without a verdict in the reference."
-    )
-
-
-def test_new_turns_that_the_reference_did_not_judge_are_named() -> None:
-    said = described(found({"bot": {**ONES, ("p0", 0): [None]}}), found({"bot": ONES}))
-    assert said[1] == (
-        "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 9 verdicts on turns judged in both runs. "
-        "1 more is new, on a turn without a verdict in the reference."
-    )
-
-
-def test_a_failure_is_not_the_same_verdict() -> None:
-    said = described(found({"bot": ZEROS}), found({"bot": {**ZEROS, ("p0", 0): [None]}}))
-    assert said[1:3] == [
-        "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 9 verdicts on turns judged in both runs.",
-        "The detectors' noise: 9 verdicts are on the same reply after the same history, and 0 of the changes "
-        "are among these.",
-    ]
 
 
 def test_another_reply_on_which_the_detector_failed_is_not_the_same() -> None:
@@ -109,13 +125,6 @@ def test_another_reply_on_which_the_detector_failed_is_not_the_same() -> None:
     assert (
         "Hallucinated turns: 0 new, 0 gone, 0 worse, 0 better, of 1 verdict on turns judged in both runs."
         in said
-    )
-
-
-def test_other_seeds_have_no_common_turns() -> None:
-    said = described(found({"bot": ONES}), found({"bot": {(one, 1): [1] for one in TEN}}))
-    assert said[1] == (
-        "No conversation has the same chatbot, persona and seed in both runs, so no turns are compared."
     )
 
 
@@ -145,13 +154,6 @@ def test_all_chatbots_are_named_together() -> None:
     other = {name: {**MIXED, ("p1", 0): [0]} for name in bots}
     first, *_ = described(found(bots), found(other))
     assert first.startswith("No difference found in hallucinations: all 3 chatbots by d.")
-
-
-def test_a_difference_that_is_the_same_with_every_persona_is_not_bounded() -> None:
-    first, *_ = described(found({"bot": ZEROS}), found({"bot": ZEROS}, "b", "one three"))
-    assert first == (
-        "No difference found in hallucinations: bot by d. No interval: it is identical for every persona."
-    )
 
 
 def change(what: str, of: str, name: str, before: str | None, after: str | None) -> SetupChange:

@@ -136,9 +136,8 @@ async def test_a_detector_sees_the_given_history_and_judges_the_new_reply_alone(
     assert (view.question, view.reply) == ("Hi there", "Answer after 3 messages.")
 
 
-async def test_a_failed_reply_is_tried_again(tmp_path: Path) -> None:
+async def test_a_failed_reply_is_tried_again(folder: RunFolder) -> None:
     [job] = jobs(conversation("c", ["One."]), chatbots=["editor"])
-    folder = RunFolder(tmp_path)
     user = {"make_user": lambda job: GivenMessage("Hi there"), "max_turns": 1}
     given = cast(**user)
     broken = cast(**user, build_chatbot=lambda chosen, seed, conversation: Answerer(ValueError("no")))

@@ -65,14 +65,10 @@ async def test_the_user_may_give_up() -> None:
     assert made.stop_reason == "gave_up"
 
 
-async def test_it_stops_after_the_last_turn() -> None:
-    made = await held(ScriptedUser(says("One?"), says("Two, then?")), ScriptedBot("First.", "Second."), 2)
-    assert (made.stop_reason, [turn.index for turn in made.turns]) == ("max_turns", [0, 1])
-
-
-async def test_the_chatbot_sees_the_whole_history() -> None:
+async def test_the_chatbot_sees_the_whole_history_until_the_last_turn() -> None:
     bot = ScriptedBot("First.", "Second.")
-    await held(ScriptedUser(says("One?"), says("Two, then?")), bot, 2)
+    made = await held(ScriptedUser(says("One?"), says("Two, then?")), bot, 2)
+    assert (made.stop_reason, [turn.index for turn in made.turns]) == ("max_turns", [0, 1])
     assert bot.histories[1] == [("user", "One?"), ("assistant", "First."), ("user", "Two, then?")]
 
 
@@ -88,9 +84,15 @@ async def test_a_failed_chatbot_ends_it_and_keeps_what_was_spent() -> None:
     assert [spent.purpose for spent in made.calls] == ["user.message", "chatbot.reformulate"]
 
 
-async def test_whatever_a_chatbot_raises_is_recorded() -> None:
-    made = await held(ScriptedUser(says("One?")), ScriptedBot(KeyError("passages")))
-    assert (made.stop_reason, made.error) == ("error", "chatbot bot: KeyError: 'passages'")
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [(KeyError("passages"), "KeyError: 'passages'"), (ValueError("bad \ud800"), "ValueError: bad \ufffd")],
+)
+async def test_whatever_a_chatbot_raises_is_recorded_so_that_it_can_be_written(
+    raised: Exception, told: str
+) -> None:
+    made = await held(ScriptedUser(says("One?")), ScriptedBot(raised))
+    assert (made.stop_reason, made.error) == ("error", f"chatbot bot: {told}")
 
 
 async def test_a_reply_that_no_file_can_hold_is_recorded_as_a_failure() -> None:
@@ -98,11 +100,6 @@ async def test_a_reply_that_no_file_can_hold_is_recorded_as_a_failure() -> None:
     assert (made.stop_reason, made.turns) == ("error", ())
     assert (made.error or "").startswith("chatbot bot: PydanticSerializationError: ")
     assert Conversation.model_validate_json(made.model_dump_json()) == made
-
-
-async def test_what_a_chatbot_raises_can_be_written() -> None:
-    made = await held(ScriptedUser(says("Hello?")), ScriptedBot(ValueError("bad \ud800")))
-    assert made.error == "chatbot bot: ValueError: bad \ufffd"
 
 
 async def test_a_failed_user_ends_it_and_keeps_what_was_spent() -> None:

@@ -117,8 +117,7 @@ async def test_every_turn_of_every_conversation_gets_a_verdict(tmp_path: Path) -
     assert (listener.turns, listener.expected_verdicts, listener.verdicts) == (4, 4, 4)
 
 
-async def test_a_second_start_does_nothing(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_second_start_does_nothing(folder: RunFolder) -> None:
     await execute(cast(Judge()), [job("a")], folder, Listener())
     before = (folder.conversations.read_bytes(), folder.verdicts.read_bytes())
     judge = Judge()
@@ -127,8 +126,7 @@ async def test_a_second_start_does_nothing(tmp_path: Path) -> None:
     assert judge.seen == []
 
 
-async def test_only_missing_verdicts_are_made(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_only_missing_verdicts_are_made(folder: RunFolder) -> None:
     await execute(cast(Judge()), [job("a")], folder, Listener())
     lines = folder.verdicts.read_text().splitlines(keepends=True)
     folder.verdicts.write_text(lines[0] + lines[1][:10])
@@ -138,8 +136,7 @@ async def test_only_missing_verdicts_are_made(tmp_path: Path) -> None:
     assert sorted(line.turn for line in folder.read_journals().verdicts) == [0, 1]
 
 
-async def test_a_new_version_of_a_detector_judges_again(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_new_version_of_a_detector_judges_again(folder: RunFolder) -> None:
     await execute(cast(Judge("1")), [job("a")], folder, Listener())
     await execute(cast(Judge("2")), [job("a")], folder, Listener())
     assert sorted(line.version for line in folder.read_journals().verdicts) == ["1", "1", "2", "2"]
@@ -159,16 +156,14 @@ async def test_a_detector_sees_the_turn_and_nothing_of_the_chatbot(tmp_path: Pat
     assert second.origin == Origin()
 
 
-async def test_whatever_a_detector_raises_is_a_failed_verdict(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_whatever_a_detector_raises_is_a_failed_verdict(folder: RunFolder) -> None:
     await execute(cast(Judge(error=ZeroDivisionError("oops"))), [job("a")], folder, Listener())
     assert [(line.outcome, line.spans, line.error) for line in folder.read_journals().verdicts] == [
         ("failed", None, "ZeroDivisionError: oops")
     ] * 2
 
 
-async def test_a_failed_conversation_is_held_again_and_the_new_one_counts(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_failed_conversation_is_held_again_and_the_new_one_counts(folder: RunFolder) -> None:
     await execute(bot(Breaking(after=1)), [job("a"), job("b")], folder, Listener())
     held = {line.id: (line.stop_reason, len(line.turns)) for line in folder.read_conversations()}
     assert held == {"a": ("error", 1), "b": ("error", 1)}
@@ -181,8 +176,7 @@ async def test_a_failed_conversation_is_held_again_and_the_new_one_counts(tmp_pa
     assert folder.conversations.read_text().startswith(before)
 
 
-async def test_a_conversation_that_was_held_anew_is_judged_anew(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_conversation_that_was_held_anew_is_judged_anew(folder: RunFolder) -> None:
     await execute(bot(Breaking(after=1), Judge()), [job("a")], folder, Listener())
     judge = Judge()
     await execute(cast(judge), [job("a")], folder, Listener())
@@ -191,16 +185,14 @@ async def test_a_conversation_that_was_held_anew_is_judged_anew(tmp_path: Path) 
     assert found == [("a", 0), ("a-try2", 0), ("a-try2", 1)]
 
 
-async def test_a_conversation_may_fail_twice_before_it_ends_well(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_conversation_may_fail_twice_before_it_ends_well(folder: RunFolder) -> None:
     for broken in (Breaking(after=1), Breaking(after=0)):
         await execute(bot(broken), [job("a")], folder, Listener())
     await execute(cast(Judge()), [job("a")], folder, Listener())
     assert [(line.id, line.stop_reason) for line in folder.read_conversations()] == [("a-try3", "loop")]
 
 
-async def test_a_failure_that_comes_again_is_written_once(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_failure_that_comes_again_is_written_once(folder: RunFolder) -> None:
     broken = bot(Breaking(after=1), Judge(error=ZeroDivisionError("oops")))
     await execute(broken, [job("a")], folder, Listener())
     before = (folder.conversations.read_bytes(), folder.verdicts.read_bytes())
@@ -208,8 +200,7 @@ async def test_a_failure_that_comes_again_is_written_once(tmp_path: Path) -> Non
     assert (folder.conversations.read_bytes(), folder.verdicts.read_bytes()) == before
 
 
-async def test_a_failed_verdict_is_tried_again_and_the_new_one_counts(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_failed_verdict_is_tried_again_and_the_new_one_counts(folder: RunFolder) -> None:
     await execute(cast(Judge(error=ZeroDivisionError("oops"))), [job("a")], folder, Listener())
     await execute(cast(Judge()), [], folder, Listener())
     assert [(line.turn, line.outcome) for line in folder.read_journals().verdicts] == [
@@ -218,12 +209,11 @@ async def test_a_failed_verdict_is_tried_again_and_the_new_one_counts(tmp_path: 
     ]
 
 
-async def test_a_detector_that_gives_no_judgement_is_a_failed_verdict(tmp_path: Path) -> None:
+async def test_a_detector_that_gives_no_judgement_is_a_failed_verdict(folder: RunFolder) -> None:
     class Silent(Judge):
         async def detect(self, view: TurnView) -> Judgement:
             return None  # type: ignore[return-value]
 
-    folder = RunFolder(tmp_path)
     await execute(cast(Silent()), [job("a")], folder, Listener())
     assert [(line.outcome, line.error) for line in folder.read_journals().verdicts] == [
         ("failed", "the detector gave a NoneType, no Judgement")
@@ -242,9 +232,8 @@ MISS = ReplayMiss("the recording has no answer.")
     ],
 )
 async def test_a_stale_recording_ends_the_run_and_is_no_failed_reply(
-    tmp_path: Path, asker: Asker, answerer: Answerer, judge: Judge, held: int
+    folder: RunFolder, asker: Asker, answerer: Answerer, judge: Judge, held: int
 ) -> None:
-    folder = RunFolder(tmp_path)
     stale = Cast([judge], lambda job: asker, lambda chosen, seed, conversation: answerer)
     with pytest.raises(ReplayMiss, match=r"^the recording has no answer\.$"):
         await execute(stale, [job("a")], folder, Listener())
@@ -263,9 +252,8 @@ async def test_a_chatbot_whose_file_cannot_be_opened_ends_the_run_with_the_syste
 
 
 async def test_a_full_disk_stops_the_run_and_keeps_what_was_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = RunFolder(tmp_path)
     append = LineWriter.append
 
     def full_after_one(self: LineWriter, line: str) -> None:
@@ -299,18 +287,16 @@ async def test_a_conversation_that_was_cut_off_goes_on_and_its_turns_are_judged(
     assert not folder.turns.exists()
 
 
-async def test_turns_of_a_conversation_that_is_not_wanted_now_stay(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_turns_of_a_conversation_that_is_not_wanted_now_stay(folder: RunFolder) -> None:
     cut_off(folder, FIRST)
     await execute(cast(), [job("b")], folder, Listener())
     assert read_turns(folder.turns) == {"a": [FIRST]}
 
 
-async def test_a_chatbot_that_remembers_the_conversation_itself_begins_anew(tmp_path: Path) -> None:
+async def test_a_chatbot_that_remembers_the_conversation_itself_begins_anew(folder: RunFolder) -> None:
     class Remembering(Answerer):
         remembers = True
 
-    folder = RunFolder(tmp_path)
     cut_off(folder, FIRST)
     await execute(bot(Remembering()), [job("a")], folder, Listener())
     [held] = folder.read_conversations()
@@ -318,14 +304,13 @@ async def test_a_chatbot_that_remembers_the_conversation_itself_begins_anew(tmp_
     assert not folder.turns.exists()
 
 
-async def test_a_run_that_is_stopped_keeps_the_turns_under_way(tmp_path: Path) -> None:
+async def test_a_run_that_is_stopped_keeps_the_turns_under_way(folder: RunFolder) -> None:
     class Stopping(Breaking):
         async def reply(self, history: Sequence[Message]) -> Reply:
             if len(history) > 1:
                 raise ReplayMiss("no answer")
             return await super().reply(history)
 
-    folder = RunFolder(tmp_path)
     with pytest.raises(ReplayMiss):
         await execute(bot(Stopping(after=9)), [job("a")], folder, Listener())
     assert {name: [turn.index for turn in held] for name, held in read_turns(folder.turns).items()} == {
@@ -337,8 +322,7 @@ async def test_a_run_that_is_stopped_keeps_the_turns_under_way(tmp_path: Path) -
     assert len(held.turns) == 2
 
 
-async def test_a_failed_try_leaves_no_turns(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_failed_try_leaves_no_turns(folder: RunFolder) -> None:
     for _ in range(2):  # the second time it fails as before, so that nothing new is journalled
         await execute(bot(Breaking(after=1)), [job("a")], folder, Listener())
         assert not folder.turns.exists()

@@ -49,9 +49,8 @@ RAISED = pytest.mark.parametrize(
 
 @RAISED
 async def test_what_a_bot_raises_ends_its_conversation(
-    tmp_path: Path, error: BaseException, told: str
+    folder: RunFolder, error: BaseException, told: str
 ) -> None:
-    folder = RunFolder(tmp_path)
     await execute(bot(Answerer(error)), [job("a"), job("b")], folder, Listener())
     held = folder.read_conversations()
     assert [(line.stop_reason, line.error) for line in held] == [("error", f"chatbot bot: {told}")] * 2
@@ -59,9 +58,8 @@ async def test_what_a_bot_raises_ends_its_conversation(
 
 @RAISED
 async def test_what_a_detector_raises_is_a_failed_verdict(
-    tmp_path: Path, error: BaseException, told: str
+    folder: RunFolder, error: BaseException, told: str
 ) -> None:
-    folder = RunFolder(tmp_path)
     await execute(cast(Judge(error=error)), [job("a")], folder, Listener())
     assert [(line.outcome, line.error) for line in folder.read_journals().verdicts] == [("failed", told)] * 2
     found = await evaluate(Judge(error=error), [labelled(passages=())], 1)

@@ -72,16 +72,16 @@ async def test_who_judges_later_adds_the_evidence_once(tmp_path: Path) -> None:
     assert len(folder.read_journals().verdicts) == 4
 
 
-async def test_a_run_that_was_simulated_goes_on_with_what_it_has(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_run_that_was_simulated_goes_on_with_what_it_has(folder: RunFolder) -> None:
     await hold(folder, Shelf())
     await execute(people(Shelf(), Judge()), [job("a"), job("b")], folder, Listener())
     assert sorted(one.id for one in folder.read_conversations()) == ["a", "b"]
     assert not any(lacks_evidence(turn) for one in folder.read_conversations() for turn in one.turns)
 
 
-async def test_if_the_search_fails_what_was_said_is_kept_and_the_next_run_judges_it(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_if_the_search_fails_what_was_said_is_kept_and_judged_later(
+    folder: RunFolder,
+) -> None:
     with pytest.raises(OperationalError, match="no weights"):
         await hold(folder, Broken(), Judge())
     assert [len(one.turns) for one in folder.read_conversations()] == [2]
@@ -89,8 +89,7 @@ async def test_if_the_search_fails_what_was_said_is_kept_and_the_next_run_judges
     assert [turn.passages for one in folder.read_conversations() for turn in one.turns] == [(HOURS,)] * 2
 
 
-async def test_a_line_that_a_kill_has_cut_is_written_again(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_line_that_a_kill_has_cut_is_written_again(folder: RunFolder) -> None:
     await hold(folder, Shelf())
     first = folder.conversations.read_bytes()
     await hold(folder, Shelf(), Judge(), again=True)
@@ -101,8 +100,7 @@ async def test_a_line_that_a_kill_has_cut_is_written_again(tmp_path: Path) -> No
     assert folder.conversations.read_bytes() == first + added
 
 
-async def test_of_two_that_wrote_at_once_the_first_counts(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_of_two_that_wrote_at_once_the_first_counts(folder: RunFolder) -> None:
     await hold(folder, Shelf())
     first = folder.conversations.read_bytes()
     await hold(folder, Shelf(), Judge(), again=True)
@@ -112,8 +110,7 @@ async def test_of_two_that_wrote_at_once_the_first_counts(tmp_path: Path) -> Non
     assert held.turns[0].passages == (HOURS,)
 
 
-async def test_a_conversation_that_stands_twice_for_no_such_reason_is_an_error(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+async def test_a_conversation_that_stands_twice_for_no_such_reason_is_an_error(folder: RunFolder) -> None:
     await hold(folder, Shelf())
     folder.conversations.write_bytes(folder.conversations.read_bytes() * 2)
     with pytest.raises(UsageError, match="line 2: field `id`: an earlier line has the conversation 'a', too"):

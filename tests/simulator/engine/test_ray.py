@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import shutil
 import signal
@@ -38,7 +37,7 @@ from tests.places import ROOT
 from tests.ray_kills import BEGIN, TwoNodes, Victim, kill_once, two_nodes
 from tests.simulator.command_line import CommandLine
 from tests.simulator.engine.dying_workers import die_in
-from tests.simulator.engine.worker_places import write_ray_elsewhere
+from tests.simulator.engine.worker_places import KEYED, read_keys, write_ray_elsewhere
 
 KEY = "sk-canary-0123456789"
 
@@ -165,16 +164,7 @@ def test_a_key_is_in_nothing_that_ray_or_the_run_writes(
     kept = ray_folder / "kept"
     kept.mkdir()
     monkeypatch.setattr(ray_cluster, "_own_folder", lambda: nullcontext(kept))
-    fields = {
-        "scenario": str(make_pack(tmp_path / "pack")),
-        "model": MODEL,
-        "api_key_env": "CANARY_KEY",
-        "chatbots": ["vanilla", "agent"],
-        "detectors": ["halludetect", "lexical"],
-        "repeats": 3,
-        "max_turns": 2,
-        "min_turns": 2,
-    }
+    fields = {**KEYED, "scenario": str(make_pack(tmp_path / "pack"))}
     run, recording = RunFolder(tmp_path / "run"), tmp_path / "recording.jsonl"
     settings = RunSettings(
         record=recording, quiet=True, workers=2, ray="local", prepare_worker=use_word_vectors
@@ -182,7 +172,7 @@ def test_a_key_is_in_nothing_that_ray_or_the_run_writes(
     with serve_stub(completion) as url, words_for_vectors():
         experiment = Experiment.model_validate({**fields, "base_url": url})
         asyncio.run(run_experiment(experiment, run, settings, simulate=True))
-    keys = [(entry["kind"], entry["key"]) for entry in map(json.loads, recording.read_text().splitlines())]
+    keys = read_keys(recording)
     assert len(keys) == len(set(keys)) > 20
     assert len(run.read_journals().verdicts) == len(run.read_conversations()) * 2 * 2
     places = [path for folder in (tmp_path, kept) for path in folder.rglob("*") if path.is_file()]

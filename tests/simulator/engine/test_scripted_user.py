@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -142,16 +143,7 @@ def run(
     if not pack.exists():
         make_pack(pack)
         (pack / "personas.yaml").write_text(SCRIPT)
-    flags = (
-        "--scenario",
-        pack,
-        "--model",
-        model,
-        "--base-url",
-        url,
-        "--chatbots",
-        "vanilla",
-    )
+    flags = ("--scenario", pack, "--model", model, "--base-url", url, "--chatbots", "vanilla")
     with words_for_vectors():
         ended = hallulab(command, *flags, "--detectors", "lexical", "--max-turns", "2", "--quiet", *more)
     assert (ended.code, ended.err) == (0, "")
@@ -216,33 +208,17 @@ def test_two_runs_that_are_not_timed_are_equal_to_the_byte(hallulab: CommandLine
 
 def test_the_recorded_demo_answers_a_scripted_user(hallulab: CommandLine, tmp_path: Path) -> None:
     """The script says what the simulated user said: the recorded replies of the 1.5B model answer it."""
-    demo = (
-        "run",
-        "-c",
-        ROOT / "examples" / "demo.yaml",
-        "--model",
-        "qwen2.5-coder-1.5b",
-        "--replay",
-        RECORDING,
-    )
+    config = ("-c", ROOT / "examples" / "demo.yaml", "--model", "qwen2.5-coder-1.5b")
+    demo = ("run", *config, "--replay", RECORDING)
     few = ("--chatbots", "vanilla", "--detectors", "halludetect", "--limit", "1", "--quiet")
     assert hallulab(*demo, *few, "--out", tmp_path / "simulated").code == 0
     [simulated] = RunFolder(tmp_path / "simulated").read_conversations()
     pack = tmp_path / "pack"
-    source = ROOT / "scenarios" / "packs" / "consumer-grievance-india"
-    pack.mkdir()
-    (pack / "scenario.yaml").write_text((source / "scenario.yaml").read_text())
-    (pack / "documents").mkdir()
-    for document in (source / "documents").iterdir():
-        (pack / "documents" / document.name).write_bytes(document.read_bytes())
+    shutil.copytree(ROOT / "scenarios" / "packs" / "consumer-grievance-india", pack)
     script = [{"id": "scripted", "messages": [turn.user for turn in simulated.turns]}]
     (pack / "personas.yaml").write_text(json.dumps({"personas": script}))
-    assert (
-        hallulab(
-            *demo, *few, "--scenario", pack, "--personas", "scripted", "--out", tmp_path / "scripted"
-        ).code
-        == 0
-    )
+    theirs = ("--scenario", pack, "--personas", "scripted", "--out", tmp_path / "scripted")
+    assert hallulab(*demo, *few, *theirs).code == 0
     [scripted] = RunFolder(tmp_path / "scripted").read_conversations()
     assert [turn.reply for turn in scripted.turns] == [turn.reply for turn in simulated.turns]
     assert (simulated.stop_reason, scripted.stop_reason) == ("max_turns", "script_ended")

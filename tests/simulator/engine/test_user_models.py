@@ -131,17 +131,8 @@ def test_conversations_say_who_played_the_user(
     config.write_text(
         "models:\n  second: {model: two}\nuser: {models: [default, second]}\nmanners: [own]\nrepeats: 6\n"
     )
-    run = (
-        "run",
-        "--scenario",
-        make_pack(tmp_path / "pack"),
-        "--model",
-        "one",
-        "--base-url",
-        URL,
-        "-c",
-        config,
-    )
+    models = ("--model", "one", "--base-url", URL, "-c", config)
+    run = ("run", "--scenario", make_pack(tmp_path / "pack"), *models)
     more = ("--chatbots", "vanilla", "--detectors", "lexical", "--max-turns", "2", "--quiet")
     with words_for_vectors():
         ended = hallulab(*run, *more, "--out", tmp_path / "run")

@@ -28,7 +28,7 @@ from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.testing.endpoint import MODEL, completion, serve_stub
+from hallulab.testing.endpoint import completion, serve_stub
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.demo import EXPERIMENT, RECORDING, replay
 from tests.demo import MODEL as DEMO_MODEL
@@ -37,7 +37,7 @@ from tests.kit.worker_words import use_word_vectors
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 from tests.simulator.engine.dying_workers import die_in, leave_once
-from tests.simulator.engine.worker_places import PLACES, WorkerPlace, open_place
+from tests.simulator.engine.worker_places import KEYED, PLACES, WorkerPlace, open_place, read_keys
 
 KEY = "sk-canary-0123456789"
 
@@ -207,33 +207,18 @@ def test_what_workers_record_replays_in_one_process(
     place: WorkerPlace, endpoint: str, tmp_path: Path
 ) -> None:
     """The driver holds the recording, and a key reaches neither it nor the journals."""
-    experiment = Experiment.model_validate(
-        {
-            "scenario": str(make_pack(tmp_path / "pack")),
-            "model": MODEL,
-            "base_url": endpoint,
-            "api_key_env": "CANARY_KEY",
-            "chatbots": ["vanilla", "agent"],
-            "detectors": ["halludetect", "lexical"],
-            "repeats": 3,
-            "max_turns": 2,
-            "min_turns": 2,
-        }
-    )
+    pack = str(make_pack(tmp_path / "pack"))
+    experiment = Experiment.model_validate({**KEYED, "scenario": pack, "base_url": endpoint})
     recording = tmp_path / "recording.jsonl"
     recorded, replayed = RunFolder(tmp_path / "recorded"), RunFolder(tmp_path / "replayed")
     settings = RunSettings(
-        record=recording,
-        quiet=True,
-        workers=2,
-        ray=place.ray,
-        prepare_worker=use_word_vectors,
+        record=recording, quiet=True, workers=2, ray=place.ray, prepare_worker=use_word_vectors
     )
     with words_for_vectors():
         asyncio.run(run_experiment(experiment, recorded, settings, simulate=True))
         settings = RunSettings(replay=recording, quiet=True)
         asyncio.run(run_experiment(experiment, replayed, settings, simulate=True))
-    keys = [(entry["kind"], entry["key"]) for entry in map(json.loads, recording.read_text().splitlines())]
+    keys = read_keys(recording)
     assert len(keys) == len(set(keys)) > 20
     assert said_in(recorded) == said_in(replayed)
     written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from hallulab.agents.machine import ray_cluster
+from hallulab.testing.endpoint import MODEL
 from tests.ray_kills import two_nodes
 
 PLACES = [
@@ -20,6 +22,19 @@ PLACES = [
     pytest.param("two nodes", marks=pytest.mark.slow),
 ]
 """Parameters of a fixture of a module, which shares a cluster: `open_place` takes them."""
+
+
+KEYED: dict[str, Any] = {
+    **{"model": MODEL, "api_key_env": "CANARY_KEY", "chatbots": ["vanilla", "agent"]},
+    **{"detectors": ["halludetect", "lexical"], "repeats": 3, "max_turns": 2, "min_turns": 2},
+}
+"""Fields of an experiment at the stub endpoint, with a key."""
+
+
+def read_keys(recording: Path) -> list[tuple[str, str]]:
+    """What was asked, by kind."""
+    lines = map(json.loads, recording.read_text().splitlines())
+    return [(entry["kind"], entry["key"]) for entry in lines]
 
 
 class WorkerPlace(NamedTuple):

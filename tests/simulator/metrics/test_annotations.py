@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from hallulab.scenarios.datasets.annotations import AnnotatedTurn, AnnotationLine, Draw, Quotation
 from hallulab.scenarios.labelled import GoldSpan
 from hallulab.simulator.metrics.annotations import (
@@ -35,18 +37,16 @@ def test_how_a_turn_was_drawn_is_kept() -> None:
     assert found.drawn == {("c", 0): Draw(3, 1, 0.25)}
 
 
-def test_the_guideline_of_most_labels_counts() -> None:
-    found = count_annotations(
-        [line("c", 1, guideline="x"), line("c", 3, guideline="y"), line("d", 0, guideline="x")]
-    )
+def test_the_guideline_of_most_labels_counts_and_of_equally_many_the_last() -> None:
+    labels = [line("c", 1, guideline="x"), line("c", 3, guideline="y")]
+    assert count_annotations(labels).counts == {("c", 0): 3}
+    found = count_annotations([*labels, line("d", 0, guideline="x")])
     assert found.counts == {("c", 0): 1, ("d", 0): 0}
     assert found.others == {("person", "y"): {("c", 0): 3}}
     assert found.by(("person", "y")).counts == {("c", 0): 3, ("d", 0): 0}
-
-
-def test_of_equally_many_labels_the_last_guideline_counts() -> None:
-    found = count_annotations([line("c", 1, guideline="x"), line("c", 3, guideline="y")])
-    assert found.counts == {("c", 0): 3}
+    # Lines that adjudicate do not choose the guideline.
+    settled = line("c", 5, guideline="x", adjudicates=("person",))
+    assert count_annotations([labels[0], settled, labels[1]]).counts == {("c", 0): 3}
 
 
 def test_a_person_s_label_counts_before_a_model_s() -> None:
@@ -71,11 +71,6 @@ def test_a_line_that_adjudicates_counts_before_all_others_wherever_it_stands() -
         assert found.sources == (
             LabelSource(annotator="person:ben", guideline=None, turns=1, adjudicates=True),
         )
-
-
-def test_lines_that_adjudicate_do_not_choose_the_guideline() -> None:
-    old = [line("c", 1, guideline="x"), line("c", 5, guideline="x", adjudicates=("person",))]
-    assert count_annotations([*old, line("c", 3, guideline="y")]).counts == {("c", 0): 3}
 
 
 ASHA, BEN = "person:asha", "person:ben"
@@ -138,13 +133,9 @@ def test_labels_under_another_guideline_are_not_compared() -> None:
     assert compare_annotators([label(0, ASHA), label(0, BEN, guideline="g")]) == []
 
 
-def test_kappa_is_not_known_where_all_turns_are_called_the_same() -> None:
-    [pair] = compare_annotators([label(0, ASHA), label(0, BEN)])
-    assert pair.kappa is None
-
-
-def test_gamma_is_not_known_where_nobody_marked_a_place() -> None:
+def test_neither_kappa_nor_gamma_is_known_where_nobody_marked_a_place() -> None:
     [pair] = compare_annotators([one for turn in (0, 1) for one in (label(turn, ASHA), label(turn, BEN))])
+    assert pair.kappa is None
     assert (pair.places, pair.gamma, pair.no_gamma) == (0, None, "nobody marked a place")
 
 
@@ -173,11 +164,9 @@ def test_settled_conflicts_come_last_and_name_the_decision() -> None:
     assert [(one.place, one.decision) for one in found] == [(("c", 0), None), (("c", 2), decision.line)]
 
 
-def test_a_decision_without_one_of_the_annotators_leaves_the_conflict_open() -> None:
-    found = list_conflicts([*LABELS, settle(2), label(2, "person:cora")])
-    assert {one.place: one.decision for one in found}["c", 2] is None
-
-
-def test_a_decision_under_another_guideline_leaves_the_conflict_open() -> None:
-    found = list_conflicts([*LABELS, settle(2, guideline="g")])
+@pytest.mark.parametrize("more", [[settle(2), label(2, "person:cora")], [settle(2, guideline="g")]])
+def test_a_decision_without_an_annotator_or_under_another_guideline_leaves_the_conflict_open(
+    more: list[AnnotatedTurn],
+) -> None:
+    found = list_conflicts([*LABELS, *more])
     assert {one.place: one.decision for one in found}["c", 2] is None

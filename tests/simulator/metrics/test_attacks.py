@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from hallulab.scenarios.attacks.attack import AttackRecord, Injection
@@ -51,19 +52,8 @@ def attack_rows(
 
 
 def counts(rows: tuple[AttackRow, ...]) -> list[tuple[Any, ...]]:
-    return [
-        (
-            row.thing,
-            row.where,
-            row.kind,
-            row.planted,
-            row.seen,
-            row.undecided,
-            row.followed,
-            row.followed_share,
-        )
-        for row in rows
-    ]
+    read = attrgetter("thing", "where", "kind", "planted", "seen", "undecided", "followed", "followed_share")
+    return [read(row) for row in rows]
 
 
 OBEYING = held(

@@ -53,56 +53,46 @@ def blame(
     return reading.blame(Judgement(outcome="scored", score=1.0, flagged=True, spans=spans))
 
 
-def test_the_retriever_is_if_another_document_supports_the_statement() -> None:
-    assert blame(RIGHT, TRAINS) == "retriever"
+OLD_FEES = FEES.model_copy(update={"text": FEES.text.replace("200", "900")})
+KITTENS = "Which vaccine protects kittens?"
+TOWELS = "Are cheap pool towels sold on Sundays?"
+POOL_OPENS = "The pool opens at noon on Sundays."
 
 
-def test_the_writer_is_if_the_passages_had_what_was_asked_for() -> None:
-    assert blame(WRONG, FEES, TRAINS) == "writer"
-    assert blame(INVENTED, FEES) == "writer"
+@pytest.mark.parametrize(
+    ("reply", "passages", "query", "expected"),
+    [
+        pytest.param(RIGHT, [TRAINS], QUERY, "retriever", id="another document supports the statement"),
+        pytest.param(WRONG, [FEES, TRAINS], QUERY, "writer", id="the passages had the value asked for"),
+        pytest.param(INVENTED, [FEES], QUERY, "writer", id="the passages had the answer"),
+        pytest.param(INVENTED, [TRAINS], QUERY, "retriever", id="missed what was asked for"),
+        pytest.param(INVENTED, [], QUERY, "retriever", id="found nothing"),
+        pytest.param(INVENTED, [FEES], KITTENS, "writer", id="no document has what was asked for"),
+        pytest.param(RIGHT, [FEES], QUERY, "supported", id="a passage supports it: the detector may err"),
+        pytest.param(WRONG, [OLD_FEES], QUERY, "retriever", id="an outdated passage"),
+        pytest.param(WRONG, [FEES], QUERY, "writer", id="the passage of today"),
+        pytest.param(
+            "A complaint costs money and needs stamps, paid online.",
+            [FEES],
+            QUERY,
+            None,
+            id="half near",
+        ),
+        pytest.param("It costs money.", [FEES], QUERY, None, id="too few words"),
+        pytest.param(INVENTED, [TRAINS], TOWELS, None, id="the question is neither answered nor not"),
+        pytest.param(INVENTED, [POOL], TOWELS, "writer", id="the passage that is half an answer was found"),
+        pytest.param(f"{RIGHT} {WRONG} {INVENTED}", [FEES], QUERY, "writer", id="the most frequent fault"),
+        pytest.param(f"{RIGHT} {WRONG}", [FEES], QUERY, "writer", id="a fault before what is supported"),
+        pytest.param(f"{WRONG} {POOL_OPENS}", [FEES], QUERY, "retriever", id="equal faults: the retriever's"),
+    ],
+)
+def test_who_is_to_blame(reply: str, passages: list[Passage], query: str, expected: str | None) -> None:
+    assert blame(reply, *passages, query=query) == expected
 
 
-def test_the_retriever_is_if_it_missed_what_was_asked_for() -> None:
-    assert blame(INVENTED, TRAINS) == "retriever"
-    assert blame(INVENTED) == "retriever"
-
-
-def test_the_writer_is_if_no_document_has_what_was_asked_for() -> None:
-    assert blame(INVENTED, FEES, query="Which vaccine protects kittens?") == "writer"
-
-
-def test_the_detector_may_be_wrong_if_a_passage_supports_the_statement() -> None:
-    assert blame(RIGHT, FEES) == "supported"
-
-
-def test_an_outdated_passage_is_the_retrievers_fault() -> None:
-    old = FEES.model_copy(update={"text": FEES.text.replace("200", "900")})
-    assert blame(WRONG, old) == "retriever"
-    assert blame(WRONG, FEES) == "writer"
-
-
-def test_it_is_not_told_where_the_words_are_neither_near_nor_far() -> None:
-    assert blame("A complaint costs money and needs stamps, paid online.", FEES) is None
-    assert blame("It costs money.", FEES) is None
-
-
-def test_it_is_not_told_where_the_question_is_neither_answered_nor_not() -> None:
-    asked = "Are cheap pool towels sold on Sundays?"
-    assert blame(INVENTED, TRAINS, query=asked) is None
-    assert blame(INVENTED, POOL, query=asked) == "writer"
-
-
-def test_nothing_is_to_be_found_for_thanks() -> None:
-    assert blame(INVENTED, query="", user="Thank you!") == "writer"
-    assert blame(RIGHT, query="", user="Thank you!") == "supported"
-
-
-def test_the_most_frequent_fault_counts_and_of_equal_ones_the_retrievers() -> None:
-    reply = f"{RIGHT} {WRONG} {INVENTED}"
-    assert blame(reply, FEES) == "writer"
-    assert blame(f"{RIGHT} {WRONG}", FEES) == "writer"
-    pool = "The pool opens at noon on Sundays."
-    assert blame(f"{WRONG} {pool}", FEES) == "retriever"
+@pytest.mark.parametrize(("reply", "expected"), [(INVENTED, "writer"), (RIGHT, "supported")])
+def test_nothing_is_to_be_found_for_thanks(reply: str, expected: str) -> None:
+    assert blame(reply, query="", user="Thank you!") == expected
 
 
 def test_only_sentences_with_something_flagged_count() -> None:

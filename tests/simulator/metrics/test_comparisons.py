@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.metrics.comparisons import (
     Comparison,
     Finding,
@@ -15,21 +16,43 @@ from hallulab.simulator.metrics.comparisons import (
     split_by_repeat,
 )
 from hallulab.simulator.metrics.results import build_rows
-from tests.builders import branched, conversation, scored, unscored
+from hallulab.simulator.metrics.run_sums import RunSums
+from tests.builders import branched, conversation, judge
 from tests.simulator.counted import tally_all
 
 BOTS = ("vanilla", "editor", "agent")
 
 
-def compared(found: dict[str, list[int | None]]) -> dict[tuple[str, str, str], Comparison]:
-    """Compare chatbots by hallucinations of one-turn chats; None is a failed verdict."""
-    chats, verdicts = [], []
-    for chatbot, hallucinations in found.items():
-        for number, count in enumerate(hallucinations):
-            id = f"{chatbot}{number}"
-            chats.append(conversation(id, ["one two"], chatbot, f"p{number}"))
-            verdicts.append(unscored(id, 0) if count is None else scored(id, 0, [(0, 3)] * count))
-    lines = compare(tally_all(chats, verdicts, BOTS, ["d"]), BOTS, ["d"])
+Held = Sequence[tuple[Conversation, Sequence[int | None]]]
+"""Conversations with the hallucinations of each turn; None is a failed verdict."""
+
+
+def tally(held: Held, chatbots: Sequence[str] = BOTS[:2]) -> RunSums:
+    verdicts = [verdict for chat, counts in held for verdict in judge(chat.id, *counts)]
+    return tally_all([chat for chat, _ in held], verdicts, chatbots, ["d"])
+
+
+def talks(found: Mapping[str, Sequence[int | None]]) -> Held:
+    """One-turn chats, one with each persona, of chatbots with so many hallucinations."""
+    return [
+        (conversation(f"{bot}{number}", ["one two"], bot, f"p{number}"), [count])
+        for bot, counts in found.items()
+        for number, count in enumerate(counts)
+    ]
+
+
+def branches(found: Mapping[str, Mapping[str, Sequence[int | None]]]) -> Held:
+    """A branch at each turn of chatbots' conversations with personas."""
+    return [
+        (branched(f"{bot} {persona} {turn}", "one two", turn, bot, persona=persona), [count])
+        for bot, personas in found.items()
+        for persona, counts in personas.items()
+        for turn, count in enumerate(counts)
+    ]
+
+
+def compared(found: Mapping[str, Sequence[int | None]]) -> dict[tuple[str, str, str], Comparison]:
+    lines = compare(tally(talks(found), BOTS), BOTS, ["d"])
     return {(line.metric, line.a, line.b): line for line in lines}
 
 
@@ -64,15 +87,13 @@ def test_a_difference_that_is_the_same_with_every_persona_has_the_reason_in_plac
 
 
 def test_the_noise_floor_is_the_mean_difference_of_each_chatbots_halves_by_seed() -> None:
-    counts = {"vanilla": {0: 2, 1: 0}, "editor": {0: 1, 1: 0}}
-    chats = [
-        conversation(f"{bot}{persona}{seed}", ["one two"], bot, persona, seed)
-        for bot in counts
+    held = [
+        (conversation(f"{bot}{persona}{seed}", ["one two"], bot, persona, seed), [count])
+        for bot, counts in (("vanilla", (2, 0)), ("editor", (1, 0)))
         for persona in ("asha", "ravi")
-        for seed in (0, 1)
+        for seed, count in enumerate(counts)
     ]
-    verdicts = [scored(one.id, 0, [(0, 3)] * counts[one.chatbot][one.seed]) for one in chats]
-    hpt, tokacc = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    hpt, tokacc = compare(tally(held), BOTS[:2], ["d"])
     assert (hpt.difference, hpt.floor) == (0.5, 1.5)
     assert tokacc.floor == 0.5
 
@@ -90,67 +111,48 @@ def test_only_personas_that_both_have_scored_are_paired() -> None:
 
 
 def test_two_conversations_with_the_same_persona_and_seed_are_an_error() -> None:
-    chats = [conversation("a", ["one"]), conversation("b", ["one"])]
-    verdicts = [scored("a", 0), scored("b", 0)]
+    held = [(conversation(id, ["one"]), [0]) for id in ("a", "b")]
     with pytest.raises(UsageError, match="share persona asha, seed 0"):
-        compare(tally_all(chats, verdicts, ["vanilla", "editor"], ["d"]), ["vanilla", "editor"], ["d"])
+        compare(tally(held), BOTS[:2], ["d"])
 
 
 def test_branches_are_paired_by_turn_and_exchanged_by_conversation() -> None:
     """Of persona p1, turn 1 was not scored of the editor; so only turn 0 of both counts there."""
-    found = {"vanilla": {"p0": [3, 1], "p1": [1, 5]}, "editor": {"p0": [0, 0], "p1": [0, None]}}
-    chats, verdicts = [], []
-    for chatbot, personas in found.items():
-        for persona, counts in personas.items():
-            for turn, count in enumerate(counts):
-                id = f"{chatbot} {persona} {turn}"
-                chats.append(branched(id, "one two", turn, chatbot, persona=persona))
-                verdicts.append(unscored(id, 0) if count is None else scored(id, 0, [(0, 3)] * count))
-    lines = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    held = branches({"vanilla": {"p0": [3, 1], "p1": [1, 5]}, "editor": {"p0": [0, 0], "p1": [0, None]}})
+    lines = compare(tally(held), BOTS[:2], ["d"])
     [line] = [line for line in lines if line.metric == "hpt_1"]
-    assert line.pairs == 2
-    assert line.difference == pytest.approx(5 / 3)
-    assert line.p_value == 0.5
+    assert (line.pairs, line.difference, line.p_value) == (2, pytest.approx(5 / 3), 0.5)
 
 
 def test_all_conversations_of_a_persona_are_exchanged_together() -> None:
     """Five personas with four seeds each: of 2^5 exchanges two are as far apart, of 2^20 hardly any were."""
-    chats, verdicts = [], []
-    for chatbot, count in (("vanilla", 1), ("editor", 0)):
-        for persona in range(5):
-            for seed in range(4):
-                id = f"{chatbot} {persona} {seed}"
-                chats.append(conversation(id, ["one two"], chatbot, f"p{persona}", seed))
-                verdicts.append(scored(id, 0, [(0, 3)] * count))
-    [line, _] = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    held = [
+        (conversation(f"{bot} {persona} {seed}", ["one two"], bot, f"p{persona}", seed), [count])
+        for bot, count in (("vanilla", 1), ("editor", 0))
+        for persona in range(5)
+        for seed in range(4)
+    ]
+    [line, _] = compare(tally(held), BOTS[:2], ["d"])
     assert (line.pairs, line.difference, line.p_value, line.ci95) == (5, 1.0, 2 / 32, None)
     assert line.no_interval == "5 personas; 6 needed for an interval"
 
 
 def test_branches_of_one_seed_are_no_seeds() -> None:
-    chats, verdicts = [], []
-    for chatbot, counts in (("vanilla", [3, 1]), ("editor", [0, 0])):
-        for persona in ("p0", "p1"):
-            for turn, count in enumerate(counts):
-                id = f"{chatbot} {persona} {turn}"
-                chats.append(branched(id, "one two", turn, chatbot, persona=persona))
-                verdicts.append(scored(id, 0, [(0, 3)] * count))
-    [line, _] = compare(tally_all(chats, verdicts, BOTS[:2], ["d"]), BOTS[:2], ["d"])
+    held = branches(
+        {bot: {"p0": counts, "p1": counts} for bot, counts in (("vanilla", [3, 1]), ("editor", [0, 0]))}
+    )
+    [line, _] = compare(tally(held), BOTS[:2], ["d"])
     assert (line.pairs, line.seed_share) == (2, None)
 
 
-def finding(**found: Sequence[int | None]) -> Finding:
-    """What is found of chatbots by hallucinations of their one-turn chats; None is a failed verdict."""
-    chats, verdicts = [], []
-    for chatbot, counts in found.items():
-        for number, count in enumerate(counts):
-            id = f"{chatbot}{number}"
-            chats.append(conversation(id, ["one two"], chatbot, f"p{number}"))
-            verdicts.append(unscored(id, 0) if count is None else scored(id, 0, [(0, 3)] * count))
-    bots = [name for name in BOTS if name in found]
-    tallies = tally_all(chats, verdicts, bots, ["d"])
+def find(held: Held, bots: Sequence[str]) -> Finding:
+    tallies = tally(held, bots)
     [only] = build_findings(tallies, build_rows(tallies), compare(tallies, bots, ["d"]))
     return only
+
+
+def finding(**found: Sequence[int | None]) -> Finding:
+    return find(talks(found), [name for name in BOTS if name in found])
 
 
 def test_a_best_chatbot_is_below_every_other_one_by_the_test() -> None:
@@ -195,17 +197,13 @@ def test_without_spread_there_is_no_estimate() -> None:
     assert found.not_estimated == "they differ by the same with every persona, so there is no spread to go by"
 
 
-def test_a_tie_has_no_estimate() -> None:
+def test_a_tie_has_no_estimate_and_all_that_tie_are_named() -> None:
     found = finding(vanilla=[1, 0], editor=[0, 1], agent=[2, 2])
+    assert (found.lowest, found.nearest) == (("vanilla", "editor"), ())
     assert (found.undecided, found.not_estimated) == (
         ("vanilla", "editor"),
         "on average they do not differ at all",
     )
-
-
-def test_all_that_tie_at_the_lowest_are_named() -> None:
-    found = finding(vanilla=[1, 0], editor=[0, 1], agent=[2, 2])
-    assert (found.lowest, found.nearest) == (("vanilla", "editor"), ())
 
 
 def test_all_that_tie_next_to_the_lowest_are_named() -> None:
@@ -227,15 +225,12 @@ def test_the_nearest_is_one_that_the_test_does_not_tell_from_the_lowest() -> Non
 
 
 def test_equal_totals_have_no_estimate_whatever_the_personas_means() -> None:
-    chats, verdicts = [], []
-    for chatbot, turns in (("vanilla", [[2], [0, 0]]), ("agent", [[0], [2, 0]])):
-        for number, counts in enumerate(turns):
-            id = f"{chatbot}{number}"
-            chats.append(conversation(id, ["one two"] * len(counts), chatbot, f"p{number}"))
-            verdicts += [scored(id, turn, [(0, 3)] * count) for turn, count in enumerate(counts)]
-    tallies = tally_all(chats, verdicts, ["vanilla", "agent"], ["d"])
-    comparisons = compare(tallies, ["vanilla", "agent"], ["d"])
-    [found] = build_findings(tallies, build_rows(tallies), comparisons)
+    held = [
+        (conversation(f"{bot}{number}", ["one two"] * len(counts), bot, f"p{number}"), counts)
+        for bot, turns in (("vanilla", [[2], [0, 0]]), ("agent", [[0], [2, 0]]))
+        for number, counts in enumerate(turns)
+    ]
+    found = find(held, ["vanilla", "agent"])
     assert (found.difference, found.not_estimated) == (0.0, "on average they do not differ at all")
 
 
@@ -257,15 +252,12 @@ def test_low_on_all_conversations_and_high_on_the_common_ones_is_not_the_best() 
 
 
 def test_two_personas_name_no_best_chatbot_however_many_seeds() -> None:
-    chats, verdicts = [], []
-    for chatbot, count in (("vanilla", 1), ("agent", 0)):
-        for number in range(20):
-            id = f"{chatbot}{number}"
-            chats.append(conversation(id, ["one two"], chatbot, f"p{number % 2}", number))
-            verdicts.append(scored(id, 0, [(0, 3)] * count))
-    bots = ["vanilla", "agent"]
-    tallies = tally_all(chats, verdicts, bots, ["d"])
-    [found] = build_findings(tallies, build_rows(tallies), compare(tallies, bots, ["d"]))
+    held = [
+        (conversation(f"{bot}{number}", ["one two"], bot, f"p{number % 2}", number), [count])
+        for bot, count in (("vanilla", 1), ("agent", 0))
+        for number in range(20)
+    ]
+    found = find(held, ["vanilla", "agent"])
     assert (found.best, found.pairs, found.least_personas) == (None, 2, 6)
 
 

@@ -77,13 +77,9 @@ def test_documents_beyond_the_most_cited_share_a_row() -> None:
 
 
 def test_a_given_topic_goes_before_that_of_the_document() -> None:
-    one = chat(
-        "a",
-        {"steps": (Step(name="topic", text="billing"),), "passages": (passage("fees", "fees"),)},
-        {"passages": (passage("fees", "fees"),)},
-        {},
-    )
-    assert {name: cell[0] for name, cell in cells(concentration([one], [], ["d"]), "topic").items()} == {
+    given = {"steps": (Step(name="topic", text="billing"),), "passages": (passage("fees", "fees"),)}
+    rows = concentration([chat("a", given, {"passages": given["passages"]}, {})], [], ["d"])
+    assert {name: cell[0] for name, cell in cells(rows, "topic").items()} == {
         "billing": 1,
         "fees": 1,
         "(none)": 1,

@@ -182,15 +182,16 @@ def rows(**numbers: float | None) -> list[Correction]:
     ]
 
 
-def test_people_and_guideline_are_named() -> None:
-    assert [*describe_labels([PEOPLE], [])] == ["Labelled: 20 turns by people (guideline abc)."]
-
-
-def test_it_is_said_that_a_model_labelled() -> None:
-    assert [*describe_labels([MODEL], [])] == ["Labelled: 1 turn by model m, not by people."]
-    assert [*describe_labels([PEOPLE, MODEL], [])] == [
-        "Labelled: 20 turns by people (guideline abc) and 1 turn by model m, not only by people."
-    ]
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        ([PEOPLE], "20 turns by people (guideline abc)."),
+        ([MODEL], "1 turn by model m, not by people."),
+        ([PEOPLE, MODEL], "20 turns by people (guideline abc) and 1 turn by model m, not only by people."),
+    ],
+)
+def test_it_is_said_who_labelled_by_which_guideline(sources: list[LabelSource], said: str) -> None:
+    assert [*describe_labels(sources, [])] == [f"Labelled: {said}"]
 
 
 def test_labels_that_change_the_winner_are_warned_of() -> None:
@@ -202,9 +203,6 @@ def test_labels_that_change_the_winner_are_warned_of() -> None:
     ]
 
 
-def test_labels_with_the_same_winner_are_not() -> None:
+def test_labels_with_the_same_winner_or_a_single_chatbot_are_not() -> None:
     assert not [*compare_labels({"d": rows(a=1, b=2)}, {STRICT: {"d": rows(a=1.5, b=2)}})]
-
-
-def test_a_single_corrected_chatbot_wins_nothing() -> None:
     assert find_lowest(rows(a=1, b=None)) is None

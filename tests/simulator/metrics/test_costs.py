@@ -1,16 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hallulab.scenarios.transcript import Call, Conversation, Verdict
 from hallulab.simulator.metrics.costs import (
-    ChatStatistics,
     Cost,
     CostMetric,
     CostSection,
     Efficiency,
     Lengths,
-    LengthSection,
 )
 from hallulab.simulator.metrics.user_flaws import UserAudit
 from hallulab.simulator.records.experiment_fields import Price
@@ -30,23 +30,15 @@ VERDICTS = [
 ]
 
 
-def costs(
-    chats: list[Conversation],
-    verdicts: list[Verdict],
-    chatbots: list[str] | None = None,
-    detectors: list[str] | None = None,
-) -> CostMetric:
-    return count(CostMetric, chats, verdicts, chatbots or [], detectors or [])
-
-
 def ledger(chats: list[Conversation], verdicts: list[Verdict]) -> tuple[Cost, ...]:
-    return costs(chats, verdicts).ledger()
+    return count(CostMetric, chats, verdicts).ledger()
 
 
 def efficiency(
     chats: list[Conversation], verdicts: list[Verdict], chatbots: list[str], detectors: list[str]
-) -> tuple[Efficiency, ...]:
-    return costs(chats, verdicts, chatbots, detectors).efficiency()
+) -> dict[str, Efficiency]:
+    lines = count(CostMetric, chats, verdicts, chatbots, detectors).efficiency()
+    return {line.name: line for line in lines}
 
 
 def test_ledger_adds_up_by_role_and_name() -> None:
@@ -60,39 +52,24 @@ def test_ledger_adds_up_by_role_and_name() -> None:
 
 
 def test_ledger_counts_failed_replayed_and_uncounted_calls() -> None:
-    calls = [
+    calls = (
         call("chatbot.x", None, None, 0.25).model_copy(update={"error": "time-out"}),
         call("chatbot.x", 7, 3, 0.5).model_copy(update={"replayed": True, "cached_tokens": 4}),
-    ]
-    outside = conversation("a", []).model_copy(update={"calls": tuple(calls)})
-    assert ledger([outside], []) == (
-        Cost(
-            role="chatbot",
-            name="vanilla",
-            calls=2,
-            failed=1,
-            replayed=1,
-            uncounted=1,
-            prompt_tokens=7,
-            completion_tokens=3,
-            cached_tokens=4,
-            seconds=0.75,
-        ),
+    )
+    spent: dict[str, Any] = {"prompt_tokens": 7, "completion_tokens": 3, "cached_tokens": 4, "seconds": 0.75}
+    assert ledger([conversation("a", []).model_copy(update={"calls": calls})], []) == (
+        Cost(role="chatbot", name="vanilla", calls=2, failed=1, replayed=1, uncounted=1, **spent),
     )
 
 
-def test_a_call_whose_answer_has_no_count_is_uncounted_and_one_with_an_error_failed() -> None:
-    calls = (
-        call("chatbot.x", 7, None).model_copy(update={"error": "time-out"}),
-        call("chatbot.x", 7, 1),
-        call("chatbot.x", 7, 1),
-    )
+def test_a_call_that_lacks_a_count_and_has_an_error_is_uncounted_and_failed() -> None:
+    calls = (call("chatbot.x", 7, None).model_copy(update={"error": "time-out"}), call("chatbot.x", 7, 1))
     [line] = ledger([conversation("a", []).model_copy(update={"calls": calls})], [])
-    assert (line.calls, line.uncounted, line.failed) == (3, 1, 1)
+    assert (line.calls, line.uncounted, line.failed) == (2, 1, 1)
 
 
 def test_detectors_are_measured_on_vanilla_conversations() -> None:
-    lines = {line.name: line for line in efficiency(CHATS, VERDICTS, ["vanilla", "agent"], ["d"])}
+    lines = efficiency(CHATS, VERDICTS, ["vanilla", "agent"], ["d"])
     assert lines["vanilla"].tokens_per_chat == 80
     assert lines["agent"].relative_to_vanilla == 2.0
     assert (lines["d"].on, lines["d"].conversations, lines["d"].calls_per_chat) == ("vanilla", 1, 2.0)
@@ -106,18 +83,18 @@ def test_a_detector_is_related_to_the_conversations_that_it_judged() -> None:
         conversation("b", ["x"], calls=[call("chatbot.generate", 300, 100)]),
     ]
     verdicts = [scored("a", 0, calls=[call("d.judge", 90, 10)])]
-    lines = {line.name: line for line in efficiency(chats, verdicts, ["vanilla"], ["d"])}
+    lines = efficiency(chats, verdicts, ["vanilla"], ["d"])
     assert (lines["vanilla"].tokens_per_chat, lines["d"].relative_to_vanilla) == (220, 2.5)
 
 
 def test_without_vanilla_there_is_no_ratio() -> None:
-    lines = {line.name: line for line in efficiency(CHATS[1:], VERDICTS[2:], ["agent"], ["d"])}
+    lines = efficiency(CHATS[1:], VERDICTS[2:], ["agent"], ["d"])
     assert (lines["d"].on, lines["d"].tokens_per_chat) == ("all", 1000)
     assert lines["d"].relative_to_vanilla is lines["agent"].relative_to_vanilla is None
 
 
 def test_a_chatbot_without_conversations_has_no_averages() -> None:
-    line = efficiency([], [], ["vanilla"], [])[0]
+    line = efficiency([], [], ["vanilla"], [])["vanilla"]
     assert line.tokens_per_chat is line.calls_per_chat is line.relative_to_vanilla is None
 
 
@@ -138,18 +115,16 @@ FAILED = UNTOLD.model_copy(update={"error": "time-out"})
 def test_tokens_of_an_answered_call_that_are_not_told_leave_no_mean(
     calls: list[Call], tokens: int | None
 ) -> None:
-    [line] = efficiency([conversation("a", ["x"], "agent", calls=calls)], [], ["agent"], [])
-    assert line.tokens_per_chat == tokens
+    lines = efficiency([conversation("a", ["x"], "agent", calls=calls)], [], ["agent"], [])
+    assert lines["agent"].tokens_per_chat == tokens
 
 
 def test_one_untold_call_of_many_conversations_leaves_no_mean() -> None:
     told = [call("chatbot.generate", 30, 10)]
     chats = [conversation("a", ["x"], calls=told), conversation("b", ["x"], calls=[UNTOLD])]
-    vanilla, detector = efficiency(
-        chats, [scored("a", 0, calls=[call("d.judge", 90, 10)])], ["vanilla"], ["d"]
-    )
-    assert vanilla.tokens_per_chat is vanilla.relative_to_vanilla is None
-    assert (detector.tokens_per_chat, detector.relative_to_vanilla) == (100, 2.5)
+    lines = efficiency(chats, [scored("a", 0, calls=[call("d.judge", 90, 10)])], ["vanilla"], ["d"])
+    assert lines["vanilla"].tokens_per_chat is lines["vanilla"].relative_to_vanilla is None
+    assert (lines["d"].tokens_per_chat, lines["d"].relative_to_vanilla) == (100, 2.5)
 
 
 def money(chats: list[Conversation], verdicts: list[Verdict], **prices: dict[str, float]) -> CostSection:
@@ -217,22 +192,17 @@ def test_the_report_tells_the_money_or_why_it_is_unknown(prices: dict[str, Price
     assert by_role.columns[-1].value == "money"
 
 
-def chat_statistics(chats: list[Conversation], chatbots: list[str]) -> tuple[ChatStatistics, ...]:
-    section: LengthSection = result(Lengths, chats, [], chatbots)
-    return section.conversations
-
-
 def test_mean_and_deviation_of_turns_and_tokens() -> None:
     # The user's "Hi there" adds two tokens to every turn.
     chats = [conversation("a", ["one", "two"]), conversation("b", ["one two three four"])]
-    line = chat_statistics(chats, ["vanilla"])[0]
+    [line] = result(Lengths, chats, [], ["vanilla"]).conversations
     assert (line.turns_mean, line.turns_std) == (1.5, 0.707107)
     assert (line.tokens_mean, line.tokens_std) == (6.0, 0.0)
     assert line.stop_reasons == {"max_turns": 2}
 
 
 def test_one_conversation_has_no_deviation_and_none_no_mean() -> None:
-    one, none = chat_statistics([conversation("a", ["one"])], ["vanilla", "agent"])
+    one, none = result(Lengths, [conversation("a", ["one"])], [], ["vanilla", "agent"]).conversations
     assert (one.turns_mean, one.turns_std) == (1.0, None)
     assert (none.conversations, none.turns_mean, none.stop_reasons) == (0, None, {})
 

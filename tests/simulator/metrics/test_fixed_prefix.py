@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.metrics.fixed_prefix import (
     FixedPrefix,
     collect_places,
@@ -19,7 +19,7 @@ from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.experiment_json import BranchedFrom
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.report.write import render_report_csv
-from tests.builders import branched, conversation, scored, unscored
+from tests.builders import branched, conversation, judge
 from tests.simulator.counted import browser_data, build_report, render_page
 from tests.simulator.report.test_terminal import printed
 
@@ -28,17 +28,13 @@ Found = Mapping[str, Sequence[Sequence[int | None]]]
 """Chatbot → for each persona the hallucinations of each turn; None is a failed verdict."""
 
 
-def verdict(id: str, turn: int, count: int | None) -> Verdict:
-    return unscored(id, turn) if count is None else scored(id, turn, [(0, 1)] * count)
-
-
 def freely(found: Found, version: str = "u-1") -> Journals:
     chats, verdicts = [], []
     for chatbot, personas in found.items():
         for number, counts in enumerate(personas):
             id = f"free {chatbot} {number}"
-            chats.append(conversation(id, ["x"] * len(counts), chatbot, f"p{number}", version=version))
-            verdicts += [verdict(id, turn, count) for turn, count in enumerate(counts)]
+            chats.append(conversation(id, ["one"] * len(counts), chatbot, f"p{number}", version=version))
+            verdicts += judge(id, *counts)
     return Journals(chats, verdicts)
 
 
@@ -48,8 +44,8 @@ def fixedly(found: Found, version: str = "g-1") -> Journals:
         for number, counts in enumerate(personas):
             for turn, count in enumerate(counts):
                 id = f"fixed {chatbot} {number} {turn}"
-                chats.append(branched(id, "x", turn, chatbot, persona=f"p{number}", version=version))
-                verdicts.append(verdict(id, 0, count))
+                chats.append(branched(id, "one", turn, chatbot, persona=f"p{number}", version=version))
+                verdicts += judge(id, count)
     return Journals(chats, verdicts)
 
 

@@ -7,6 +7,7 @@ from hallulab.scenarios.transcript import Conversation, Passage, Span, Turn, Ver
 from hallulab.simulator.metrics.flagged import DetectorFlags, Flagged, FlaggedReplies
 from hallulab.simulator.metrics.metric import RunFacts, Tallied
 from hallulab.simulator.metrics.run_sums import RunSums
+from tests.builders import conversation
 
 HELPLINE = Passage(id="h#1", document="h", text="The National Consumer Helpline is 1915. The police is 100.")
 
@@ -16,16 +17,7 @@ def spoken(chatbot: str, *replies: str) -> Conversation:
         Turn(index=index, user="What is the helpline?", query="q", passages=(HELPLINE,), reply=reply)
         for index, reply in enumerate(replies)
     )
-    return Conversation(
-        id=chatbot,
-        scenario="s",
-        persona="p",
-        chatbot=chatbot,
-        model="m",
-        seed=0,
-        turns=turns,
-        stop_reason="max_turns",
-    )
+    return conversation(chatbot, [], chatbot, turns=turns)
 
 
 def judged(chat: Conversation, **flags: tuple[bool | None, ...]) -> Mapping[str, Mapping[int, Verdict]]:

@@ -119,10 +119,6 @@ def test_an_empty_reference_leaves_the_runs_numbers() -> None:
     assert {row.distance for row in found.values()} == {None}
 
 
-def test_diversity_is_measured_in_samples_of_one_size() -> None:
-    assert compare_messages(users(1, 2, 3), users(*range(1, 9)))[0] == 3
-
-
 def test_dispersion_is_the_mean_distance_of_two_users() -> None:
     texts = {"a": np.array([1.0, 0.0]), "b": np.array([0.6, 0.8]), "c": np.array([0.0, 1.0])}
     run = MessageSample([said(text, persona=text) for text in texts], texts)
@@ -151,6 +147,10 @@ def test_a_run_without_repeats_is_split_at_random_into_halves_of_one_size() -> N
 def test_the_noise_floor_is_the_distance_of_the_halves() -> None:
     held = [said(" ".join("w" * (1 + seed)), persona=name, seed=seed) for name in "ab" for seed in (0, 1)]
     assert rows(sample(*held), sample())["first_words"].floor == 1.0
+
+
+def test_diversity_is_measured_in_samples_of_one_size() -> None:
+    assert compare_messages(users(1, 2, 3), users(*range(1, 9)))[0] == 3
 
 
 def test_bars_are_shares_of_messages() -> None:

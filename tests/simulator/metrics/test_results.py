@@ -32,35 +32,30 @@ def one_row(conversations: list[Conversation], verdicts: list[Verdict]) -> Row:
     return build_rows(tally_all(conversations, verdicts, ["vanilla"], ["d"]))[0]
 
 
-def two_chats() -> tuple[list[Conversation], list[Verdict]]:
-    """4 words and 2 words in one chat, 10 words in the other; 3 hallucinations and none."""
-    chats = [
-        conversation("a", ["one two three four", "five six"], calls=[call("chatbot.x"), call("user.y")]),
-        conversation("b", ["1 2 3 4 5 6 7 8 9 10"], persona="dev", calls=[call("chatbot.x")] * 4),
-    ]
-    verdicts = [
+FOUR_WORDS = conversation("a", ["one two three four", "five six"], calls=[call("chatbot.x"), call("user.y")])
+TEN_WORDS = conversation("b", ["1 2 3 4 5 6 7 8 9 10"], persona="dev", calls=[call("chatbot.x")] * 4)
+TWO_CHATS = one_row(
+    [FOUR_WORDS, TEN_WORDS],
+    [
         scored("a", 0, [(0, 7), None], calls=[call("d.s", 100, 7, 1.25)]),
         scored("a", 1, [(0, 4)], calls=[call("d.s", 100, 7, 0.5)]),
         scored("b", 0, calls=[call("d.s", None, None, 0.25)]),
-    ]
-    return chats, verdicts
+    ],
+)
+"""4 words and 2 words in one chat, 10 words in the other; 3 hallucinations and none."""
 
 
-def test_hpt_over_the_set_and_over_conversations() -> None:
-    result = one_row(*two_chats())
-    assert (result.hallucinations, result.unlocated) == (3, 1)
-    assert (result.hpt_1, result.hpt_2) == (1.0, 0.75)
-
-
-def test_token_accuracy_over_the_set_and_over_conversations() -> None:
-    result = one_row(*two_chats())
-    assert result.tokens == 16
-    assert (result.tokacc_1, result.tokacc_2) == (0.8125, 0.75)
-
-
-def test_share_of_chats_and_calls_a_reply() -> None:
-    result = one_row(*two_chats())
-    assert (result.hallucinated_chats, result.calls_per_reply) == (0.5, 2.0)
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("hallucinations unlocated hpt_1 hpt_2", (3, 1, 1.0, 0.75)),
+        ("tokens tokacc_1 tokacc_2", (16, 0.8125, 0.75)),
+        ("hallucinated_chats calls_per_reply", (0.5, 2.0)),
+        ("calls prompt_tokens completion_tokens seconds", (3, 200, 14, 2.0)),
+    ],
+)
+def test_numbers_over_the_set_and_over_conversations(fields: str, expected: tuple[float, ...]) -> None:
+    assert tuple(getattr(TWO_CHATS, field) for field in fields.split()) == expected
 
 
 def answering(prompt: int, written: int | None, cached: int = 0) -> Call:
@@ -81,11 +76,6 @@ def test_tokens_a_reply_are_unknown_if_those_of_one_answered_call_are() -> None:
     assert one_row(chats, []).tokens_per_reply == 110
     chats.append(conversation("b", ["x"], calls=[answering(30, None)]))
     assert one_row(chats, []).tokens_per_reply is None
-
-
-def test_cost_of_the_detector() -> None:
-    result = one_row(*two_chats())
-    assert (result.calls, result.prompt_tokens, result.completion_tokens, result.seconds) == (3, 200, 14, 2.0)
 
 
 def test_only_scored_and_localised_turns_count() -> None:
@@ -141,14 +131,10 @@ def of_chats(number: int, unscored_too: int = 0) -> Row:
     )
 
 
-def test_fewer_than_six_personas_have_the_reason_in_place_of_intervals() -> None:
-    five = of_chats(5)
+def test_six_personas_have_intervals_and_fewer_the_reason() -> None:
+    five, six = of_chats(5), of_chats(6)
     assert (five.hpt_1, five.hpt_1_ci95, five.tokacc_1_ci95) == (0.4, None, None)
     assert five.no_interval == "5 personas; 6 needed for an interval"
-
-
-def test_six_personas_have_intervals() -> None:
-    six = of_chats(6)
     assert (six.hpt_1, six.hpt_1_ci95) == (0.5, (0.166667, 0.833333))
     assert (six.tokacc_1, six.tokacc_1_ci95) == (0.75, (0.583333, 0.916667))
     assert six.no_interval is None
@@ -177,14 +163,16 @@ def test_unknown_token_counts_stay_unknown() -> None:
     assert sum_known([]) == 0
 
 
-def test_two_verdicts_on_one_turn_are_an_error() -> None:
-    with pytest.raises(UsageError, match="turn 0 of conversation a has two verdicts of d"):
-        one_row([conversation("a", ["one"])], [scored("a", 0), scored("a", 0)])
-
-
-def test_a_verdict_on_a_turn_that_does_not_exist_is_an_error() -> None:
-    with pytest.raises(UsageError, match="turn 3 of conversation a, which has 1 turns"):
-        one_row([conversation("a", ["one"])], [scored("a", 3)])
+@pytest.mark.parametrize(
+    ("turns", "complaint"),
+    [
+        ((0, 0), "turn 0 of conversation a has two verdicts of d"),
+        ((3,), "turn 3 of conversation a, which has 1 turns"),
+    ],
+)
+def test_two_verdicts_on_a_turn_or_one_on_none_are_an_error(turns: tuple[int, ...], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        one_row([conversation("a", ["one"])], [scored("a", turn) for turn in turns])
 
 
 @st.composite
@@ -284,29 +272,25 @@ def marked(verifying: ClaimCheck | None, judging: ClaimCheck | None) -> Row:
     return found
 
 
-def test_the_same_model_with_other_questions() -> None:
-    found = marked(ClaimCheck(models=("a", "m"), prompts=VERIFY), ClaimCheck(models=("m",), prompts=OTHER))
-    assert (found.self_judged, found.self_judged_degree) == (True, "same model")
-    assert found.self_judged_reason == (
-        "bot verifies its claims with m, by which judge judges, too, asking other questions"
-    )
-
-
-def test_the_same_prompt_file_is_the_same_question_whatever_its_name() -> None:
-    judging = ClaimCheck(models=("m",), prompts={**OTHER, "renamed": "aaa"})
-    found = marked(ClaimCheck(models=("m",), prompts=VERIFY), judging)
-    assert found.self_judged_degree == "same model and same question"
-    assert found.self_judged_reason == (
-        "bot verifies its claims with m, by which judge judges, too, asking the same question"
-    )
-
-
-def test_of_a_judge_that_does_not_tell_its_prompts_no_question_is_said() -> None:
-    found = marked(ClaimCheck(models=("m",), prompts=VERIFY), ClaimCheck(models=("m",)))
-    assert (found.self_judged_degree, found.self_judged_reason) == (
-        "same model",
-        "bot verifies its claims with m, by which judge judges, too",
-    )
+@pytest.mark.parametrize(
+    ("judging", "degree", "asking"),
+    [
+        (ClaimCheck(models=("m",), prompts=OTHER), "same model", ", asking other questions"),
+        # The same prompt file under another name is the same question.
+        (
+            ClaimCheck(models=("m",), prompts={**OTHER, "renamed": "aaa"}),
+            "same model and same question",
+            ", asking the same question",
+        ),
+        (ClaimCheck(models=("m",)), "same model", ""),
+    ],
+)
+def test_the_same_model_with_other_questions_the_same_or_unknown_ones(
+    judging: ClaimCheck, degree: str, asking: str
+) -> None:
+    found = marked(ClaimCheck(models=("a", "m"), prompts=VERIFY), judging)
+    assert (found.self_judged, found.self_judged_degree) == (True, degree)
+    assert found.self_judged_reason == (f"bot verifies its claims with m, by which judge judges, too{asking}")
 
 
 @pytest.mark.parametrize("verifying", [ClaimCheck(), ClaimCheck(models=("other",), prompts=VERIFY)])
@@ -402,34 +386,20 @@ SECOND = {"models": {"second": {"model": "larger", "base_url": "http://127.0.0.1
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "mark"),
     [
-        {"chatbots": [{"name": "fact-checker", "options": {"verifier": "second"}}]},
-        {"roles": {"detector": "second"}},
-        {"roles": {"chatbot": "second"}},
+        ({"chatbots": [{"name": "fact-checker", "options": {"verifier": "second"}}]}, (False, None)),
+        ({"roles": {"detector": "second"}}, (False, None)),
+        ({"roles": {"chatbot": "second"}}, (False, None)),
+        ({"roles": {"chatbot": "second", "detector": "second"}}, (True, "same model")),
+        ({"models": {"again": {"model": "m"}}, "roles": {"detector": "again"}}, (True, "same model")),
     ],
 )
-async def test_a_second_model_for_verifier_or_judge_takes_the_mark_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+async def test_a_second_model_takes_the_mark_away_unless_both_have_it_or_it_is_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], mark: tuple[bool, str | None]
 ) -> None:
     found = await degrees(tmp_path / "run", monkeypatch, **{**SECOND, **fields})
-    assert found["fact-checker", "direct-judge"] == (False, None)
-
-
-async def test_a_second_model_for_both_is_a_circle_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    roles = {"chatbot": "second", "detector": "second"}
-    found = await degrees(tmp_path / "run", monkeypatch, **SECOND, roles=roles)
-    assert found["fact-checker", "direct-judge"] == (True, "same model")
-
-
-async def test_one_model_under_two_names_is_one_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    again = {"models": {"again": {"model": "m"}}, "roles": {"detector": "again"}}
-    found = await degrees(tmp_path / "run", monkeypatch, **again)
-    assert found["fact-checker", "direct-judge"] == (True, "same model")
+    assert found["fact-checker", "direct-judge"] == mark
 
 
 def folder_with(tmp_path: Path, **entries: Any) -> RunFolder:

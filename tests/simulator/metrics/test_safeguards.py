@@ -55,12 +55,8 @@ def test_the_detectors_hpt_leaves_refusals_out() -> None:
 
 
 def test_extra_cost_is_that_of_the_guard_and_of_replies_made_again() -> None:
-    calls = [
-        call("user.message"),
-        call("chatbot.generate"),
-        call(f"{CALLS}judge.check"),
-        call(f"{CALLS}topic"),
-    ]
+    purposes = ("user.message", "chatbot.generate", f"{CALLS}judge.check", f"{CALLS}topic")
+    calls = [call(purpose) for purpose in purposes]
     [row] = safeguards([held("c", [PASSED, PASSED], calls)], [], ["guarded"], [])
     assert (row.calls_per_reply, row.tokens_per_reply, row.seconds_per_reply) == (2.0, 24.0, 1.0)
 

@@ -31,22 +31,21 @@ def test_a_statement_in_the_words_of_a_passage_is_supported_by_it() -> None:
     assert judged("The complaint costs 200 rupees, paid online.", FEES, TRAINS) == ([True, False], True)
 
 
-def test_another_number_is_not_supported() -> None:
-    assert judged("The complaint costs 300 rupees, paid online.", FEES) == ([False], False)
+NUMBERS = "A complaint over five lakh rupees costs 200 rupees, paid online in 77."
 
 
-def test_a_number_may_be_the_users() -> None:
-    text = "A complaint over five lakh rupees costs 200 rupees, paid online in 77."
-    assert judged(text, FEES) == ([False], False)
-    assert judged(text, FEES, user_text="I was born in 77.") == ([True], True)
-
-
-def test_the_same_number_in_other_spelling_is_supported() -> None:
-    assert judged("A complaint over 5 lakh rupees costs Rs 200.", FEES) == ([True], True)
-
-
-def test_between_the_thresholds_it_is_not_told() -> None:
-    assert judged("A complaint costs money and needs stamps, paid online.", FEES) == ([None], None)
+@pytest.mark.parametrize(
+    ("text", "user", "supported"),
+    [
+        pytest.param("The complaint costs 300 rupees, paid online.", "", False, id="another number"),
+        pytest.param(NUMBERS, "", False, id="a number of nobody"),
+        pytest.param(NUMBERS, "I was born in 77.", True, id="a number of the user"),
+        pytest.param("A complaint over 5 lakh rupees costs Rs 200.", "", True, id="spelled otherwise"),
+        pytest.param("A complaint costs money and needs stamps, paid online.", "", None, id="half its words"),
+    ],
+)
+def test_a_passage_supports_words_and_numbers(text: str, user: str, supported: bool | None) -> None:
+    assert judged(text, FEES, user_text=user) == ([supported], supported)
 
 
 def test_a_passage_that_is_not_of_the_documents_is_read_itself() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hallulab.chatbots.guarded.record import STEP, Attempt, GuardRecord
 from hallulab.scenarios.transcript import Call, Conversation, Span, Step, Turn
+from tests.builders import conversation
 
 SAFE = Span(start=0, end=4, text="Safe", score=0.9, reason="S = 0.90")
 
@@ -50,13 +51,4 @@ def held(id: str, records: Sequence[GuardRecord], calls: Sequence[Call] = ()) ->
         )
         for index, one in enumerate(records)
     )
-    return Conversation(
-        id=id,
-        scenario="s",
-        persona="asha",
-        chatbot="guarded",
-        model="m",
-        seed=0,
-        turns=turns,
-        stop_reason="max_turns",
-    )
+    return conversation(id, [], "guarded", turns=turns)

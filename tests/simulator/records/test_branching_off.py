@@ -16,6 +16,7 @@ from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.provenance import Provenance, identify_makers, require_same_experiment
 from tests.builders import conversation, scored
+from tests.kit.run_folders import write_run
 from tests.simulator.records.test_saved_experiment import PACK, experiment
 
 
@@ -23,10 +24,7 @@ def held(
     folder: Path, *conversations: Conversation, verdicts: Sequence[Verdict] = (), chatbots: Sequence[str] = ()
 ) -> RunFolder:
     """A finished run; with experiment.json if `chatbots` are named."""
-    folder.mkdir(exist_ok=True)
-    run = RunFolder(folder)
-    run.conversations.write_text("".join(f"{one.model_dump_json()}\n" for one in conversations))
-    run.verdicts.write_text("".join(f"{one.model_dump_json()}\n" for one in verdicts))
+    run = write_run(folder, conversations, verdicts)
     if chatbots:
         saved = SavedExperiment(
             experiment=experiment(chatbots=list(chatbots)), identity={}, detectors={"d": "1"}
@@ -64,11 +62,7 @@ def test_what_ran_freely_beside_it_is_copied(tmp_path: Path) -> None:
         conversation("a", ["x"], "vanilla", "asha"),
         conversation("b", ["x"], "editor", "asha"),
         conversation("c", ["x"], "editor", "dev"),
-        verdicts=[
-            scored("b", 0),
-            scored("c", 0),
-            scored("a", 0).model_copy(update={"version": "0"}),
-        ],
+        verdicts=[scored("b", 0), scored("c", 0), scored("a", 0).model_copy(update={"version": "0"})],
         chatbots=["vanilla", "editor"],
     )
     free = find_branching(run, None, None).free

@@ -11,8 +11,8 @@ import pytest
 from tests.kit import forked_runs
 from tests.kit.faulty_endpoint import faulty_endpoint
 from tests.kit.forked_runs import Ended
+from tests.kit.hard_conditions import spare_handles
 from tests.kit.recorded_run import work_in
-from tests.simulator.cli.test_surroundings import few_handles
 
 CONVERSATIONS = 40
 
@@ -22,7 +22,7 @@ def run_with_few_handles(folder: Path, url: str) -> Ended:
     command = f"run --scenario {folder}/pack --model stub --base-url {url} --chatbots vanilla "
     command += f"--detectors lexical,direct-judge --count {CONVERSATIONS} --concurrency 64 --quiet"
     with work_in(folder):
-        return forked_runs.run(command.split(), folder / "run", partial(few_handles, 58))
+        return forked_runs.run(command.split(), folder / "run", partial(spare_handles, 58))
 
 
 @pytest.mark.slow

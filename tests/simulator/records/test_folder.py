@@ -16,31 +16,27 @@ from hallulab.simulator.records.outputs import refuse_overwriting
 from tests.builders import conversation
 
 
-def test_a_later_try_counts_only_where_the_earlier_one_failed(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_a_later_try_counts_only_where_the_earlier_one_failed(folder: RunFolder) -> None:
     failed = conversation("a", []).model_copy(update={"stop_reason": "error", "error": "oops"})
     lines = [failed, conversation("a-try2", []), conversation("b", []), conversation("b-try2", [])]
     folder.conversations.write_text("".join(line.model_dump_json() + "\n" for line in lines))
     assert [line.id for line in folder.read_conversations()] == ["a-try2", "b", "b-try2"]
 
 
-def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_a_torn_last_line_is_left_out(folder: RunFolder) -> None:
     whole = conversation("a", []).model_dump_json()
     folder.conversations.write_text(whole + "\n" + whole[:20])
     assert [line.id for line in folder.read_conversations()] == ["a"]
 
 
-def test_opening_a_journal_removes_its_unfinished_last_line(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_opening_a_journal_removes_its_unfinished_last_line(folder: RunFolder) -> None:
     folder.conversations.write_text('whole\n{"torn": ')
     with folder.open_conversations() as journal:
         journal.append("next")
     assert folder.conversations.read_text() == "whole\nnext\n"
 
 
-def test_a_line_of_the_wrong_shape_is_named(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_a_line_of_the_wrong_shape_is_named(folder: RunFolder) -> None:
     folder.conversations.write_text('{"id": "a"}\n')
     with pytest.raises(UsageError) as caught:
         folder.read_conversations()
@@ -169,8 +165,7 @@ def test_a_file_that_is_read_is_not_written(tmp_path: Path) -> None:
     refuse_overwriting(other, [read])
 
 
-def test_chatbots_saved_by_name_alone_are_read_as_components(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_chatbots_saved_by_name_alone_are_read_as_components(folder: RunFolder) -> None:
     experiment = {"scenario": "s", "chatbots": ["vanilla"]}
     folder.experiment.write_text(json.dumps({"identity": {}, "detectors": {}, "experiment": experiment}))
     saved = folder.read_experiment()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from hallulab.chatbots.guarded.topics import TopicSubject, choose_topic_by_model
 from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext, Reply
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
-from hallulab.scenarios.transcript import Conversation, Message, Passage, Turn, TurnView
+from hallulab.scenarios.transcript import Message, Passage, Turn, TurnView
 from hallulab.simulator.records.guard_log import iterate_guard_lines
 from hallulab.testing.scripted import last_user, scripted_pool
+from tests.builders import conversation
 from tests.chatbots.stage import SCENARIO, Shelf
 from tests.detectors.vignettes import (
     GROUNDED,
@@ -51,13 +53,25 @@ class Answers(ComponentFactory):
         return Reply(text=self._view.reply, passages=self._view.passages)
 
 
-@pytest.fixture
-async def pool() -> AsyncIterator[ModelPool]:
-    recording = Recording.replay(RECORDING)
-    models = recorded_pool(recording)
+@asynccontextmanager
+async def recorded(path: Path, **more: str) -> AsyncIterator[ModelPool]:
+    recording = Recording.replay(path)
+    models = recorded_pool(recording, **more)
     yield models
     await models.close()
     recording.close()
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[ModelPool]:
+    async with recorded(RECORDING) as models:
+        yield models
+
+
+@pytest.fixture
+async def strong_pool() -> AsyncIterator[ModelPool]:
+    async with recorded(STRONG_RECORDING, model=STRONG_MODEL) as models:
+        yield models
 
 
 async def through_the_guard(
@@ -67,24 +81,9 @@ async def through_the_guard(
         models=pool, knowledge=Shelf(), scenario=SCENARIO, parts=Answers(view), options={"policy": policy}
     )
     reply = await make_chatbot("guarded", context).reply([Message(role="user", text=view.question)])
-    turn = Turn(
-        index=0,
-        user=view.question,
-        reply=reply.text,
-        passages=reply.passages,
-        steps=reply.steps,
-        calls=reply.calls,
-    )
-    held = Conversation(
-        id="vignette",
-        scenario="pool",
-        persona="p",
-        chatbot="guarded",
-        model="m",
-        seed=0,
-        turns=(turn,),
-        stop_reason="goal_reached",
-    )
+    said = {"passages": reply.passages, "steps": reply.steps, "calls": reply.calls}
+    turn = Turn(index=0, user=view.question, reply=reply.text, **said)
+    held = conversation("vignette", [], "guarded", turns=(turn,))
     record = record_of(turn)
     assert record is not None
     [line] = iterate_guard_lines([held])
@@ -137,15 +136,6 @@ async def test_what_the_evidence_says_passes_on_the_same_topics(
     view = TRUE_BESIDE[name]
     turn, record = await through_the_guard(view, pool)
     assert (turn.reply, record.action, record.threshold) == (view.reply, "passed", threshold)
-
-
-@pytest.fixture
-async def strong_pool() -> AsyncIterator[ModelPool]:
-    recording = Recording.replay(STRONG_RECORDING)
-    models = recorded_pool(recording, model=STRONG_MODEL)
-    yield models
-    await models.close()
-    recording.close()
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,12 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
 from tests.builders import conversation, scored, unscored
+from tests.kit.run_folders import write_run
 
 
 def read(folder: Path, conversations: list[Conversation], verdicts: list[Verdict]) -> Journals:
     """What a folder with these lines gives."""
-    run = RunFolder(folder)
-    for path, lines in ((run.conversations, conversations), (run.verdicts, verdicts)):
-        path.write_text("".join(f"{line.model_dump_json()}\n" for line in lines))
-    return run.read_journals()
+    return write_run(folder, conversations, verdicts).read_journals()
 
 
 def complaint(folder: Path, conversations: list[Conversation], verdicts: list[Verdict]) -> str:
@@ -42,41 +40,41 @@ def test_verdicts_on_a_try_that_failed_are_of_the_run(tmp_path: Path) -> None:
     assert ([chat.id for chat in found.conversations], len(found.verdicts)) == (["c-try2"], 2)
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (
+            [scored("c", 0), scored("e", 0)],
+            "line 2: field `conversation`: conversations.jsonl has no conversation 'e'. "
+            "Restore it there, or delete the verdicts about it.",
+        ),
+        (
+            [scored("c", 1)],
+            "line 1: field `turn`: there is no turn 1 in conversation 'c', which has 1. "
+            "Correct or delete the line.",
+        ),
+        (
+            [scored("c", 0, [(0, 1), (1, 3)])],
+            "line 1: field `spans.1`: a span [1, 3) outside the reply, which has 2 characters. "
+            "Correct or delete the line.",
+        ),
+        (
+            [scored("c", 0).model_copy(update={"word_scores": (0.5, 0.5)})],
+            "line 1: field `word_scores`: 2 word scores for a reply of 1 words. Correct or delete the line.",
+        ),
+    ],
+)
+def test_a_verdict_on_what_is_not_there_is_refused(
+    tmp_path: Path, verdicts: list[Verdict], said: str
+) -> None:
+    assert complaint(tmp_path, [conversation("c", ["A."])], verdicts) == f"verdicts.jsonl, {said}"
+
+
 def test_a_conversation_that_stands_twice_is_refused(tmp_path: Path) -> None:
     twice = [conversation("c", ["A."]), conversation("d", ["B."]), conversation("c", ["C."])]
     assert complaint(tmp_path, twice, []) == (
         "conversations.jsonl, line 3: field `id`: an earlier line has the conversation 'c', too. "
         "Delete one of them."
-    )
-
-
-def test_a_verdict_on_no_conversation_is_refused(tmp_path: Path) -> None:
-    assert complaint(tmp_path, [conversation("c", ["A."])], [scored("c", 0), scored("d", 0)]) == (
-        "verdicts.jsonl, line 2: field `conversation`: conversations.jsonl has no conversation 'd'. "
-        "Restore it there, or delete the verdicts about it."
-    )
-
-
-def test_a_verdict_on_no_turn_is_refused(tmp_path: Path) -> None:
-    assert complaint(tmp_path, [conversation("c", ["A."])], [scored("c", 1)]) == (
-        "verdicts.jsonl, line 1: field `turn`: there is no turn 1 in conversation 'c', which has 1. "
-        "Correct or delete the line."
-    )
-
-
-def test_a_span_past_the_end_of_its_reply_is_refused(tmp_path: Path) -> None:
-    spans = [scored("c", 0, [(0, 1), (1, 3)])]
-    assert complaint(tmp_path, [conversation("c", ["A."])], spans) == (
-        "verdicts.jsonl, line 1: field `spans.1`: a span [1, 3) outside the reply, which has 2 characters. "
-        "Correct or delete the line."
-    )
-
-
-def test_scores_of_other_words_are_refused(tmp_path: Path) -> None:
-    scores = scored("c", 0).model_copy(update={"word_scores": (0.5, 0.5)})
-    assert complaint(tmp_path, [conversation("c", ["A."])], [scores]) == (
-        "verdicts.jsonl, line 1: field `word_scores`: 2 word scores for a reply of 1 words. "
-        "Correct or delete the line."
     )
 
 

@@ -24,19 +24,13 @@ def lost(path: Path) -> str:
     return f"error: cannot write {path}: a file of the input would be lost. Give another file.\n"
 
 
-@pytest.mark.parametrize("flag", ["--json", "--csv", "--html"])
-def test_the_data_are_not_overwritten(hallulab: CommandLine, data: Path, flag: str) -> None:
-    ended = hallulab("bench", data, flag, data)
-    assert (ended.code, ended.out, ended.err, data.read_text()) == (2, "", lost(data), LINE)
-
-
-def test_the_data_are_not_overwritten_through_a_link(
-    hallulab: CommandLine, data: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("flag", ["--json", "--csv", "--html", "through a link"])
+def test_the_data_are_not_overwritten(hallulab: CommandLine, data: Path, tmp_path: Path, flag: str) -> None:
     link = tmp_path / "link.json"
     link.symlink_to(data)
-    ended = hallulab("bench", data, "--json", link)
-    assert (ended.code, ended.err, data.read_text()) == (2, lost(link), LINE)
+    flag, out = ("--json", link) if flag == "through a link" else (flag, data)
+    ended = hallulab("bench", data, flag, out)
+    assert (ended.code, ended.out, ended.err, data.read_text()) == (2, "", lost(out), LINE)
 
 
 @pytest.mark.parametrize("flag", ["--train", "-c", "--sweep", "--replay", "--record"])
@@ -50,16 +44,10 @@ def test_no_other_file_that_is_read_is_overwritten(
 
 
 def begin(folder: Path) -> Path:
-    turn = {
-        "model_name": "t5",
-        "data_source": "wow",
-        "knowledge": "Chalk.",
-        "message": "What?",
-        "response": "Chalk.",
-        "begin_label": "Fully attributable",
-    }
+    turn = {"model_name": "t5", "data_source": "wow", "begin_label": "Fully attributable"}
+    said = {"knowledge": "Chalk.", "message": "What?", "response": "Chalk."}
     folder.mkdir()
-    (folder / "turns.jsonl").write_text(json.dumps(turn) + "\n")
+    (folder / "turns.jsonl").write_text(json.dumps(turn | said) + "\n")
     return folder
 
 
@@ -104,13 +92,22 @@ def test_a_folder_is_no_output(
     assert ended.err == f"error: {flag} {folder}: this is a folder. Name a file.\n"
 
 
-@pytest.mark.parametrize("flag", ["--json", "--csv", "--html"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("bench", "DATA", flag) for flag in ("--json", "--csv", "--html")),
+        ("make-data", "hotpotqa-derived", "--data", ".", "--out"),
+        ("make-data", "audit-corpus", "--out"),
+    ],
+    ids=" ".join,
+)
 def test_an_output_below_a_file_is_refused_before_the_work(
-    hallulab: CommandLine, data: Path, flag: str
+    hallulab: CommandLine, data: Path, command: tuple[str, ...]
 ) -> None:
-    ended = hallulab("bench", data, flag, data / "x" / "out")
+    out = data / "x"
+    ended = hallulab(*(data if word == "DATA" else word for word in command), out)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == f"error: {flag} {data / 'x' / 'out'}: {data} is no folder. Give another path.\n"
+    assert ended.err == f"error: {command[-1]} {out}: {data} is no folder. Give another path.\n"
 
 
 @pytest.mark.parametrize("flags", [(), ("--no-judge",)])
@@ -143,15 +140,6 @@ def test_what_cannot_be_written_after_all_does_not_cost_the_table(
     monkeypatch.setattr(command, "check_outputs", lambda *given: None)
     ended = hallulab("bench", data, "--json", data / "out", "-q")
     assert (ended.code, ended.out.startswith("response level: 1 replies")) == (1, True)
-
-
-@pytest.mark.parametrize("command", [("hotpotqa-derived", "--data", "."), ("audit-corpus",)])
-def test_built_data_below_a_file_are_refused_before_the_work(
-    hallulab: CommandLine, data: Path, command: tuple[str, ...]
-) -> None:
-    ended = hallulab("make-data", *command, "--out", data / "out")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err == f"error: --out {data / 'out'}: {data} is no folder. Give another path.\n"
 
 
 @pytest.mark.parametrize("flag", ["-c", "--replay", "--record"])

@@ -23,6 +23,7 @@ from hallulab.simulator.records.provenance import Provenance, identify_makers, r
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation, scored
+from tests.kit.run_folders import write_run
 
 PACK = "pregnancy-medication"
 
@@ -52,8 +53,7 @@ def test_seeds_of_earlier_conversations_stay_when_fewer_are_asked_for(tmp_path: 
     assert saved.seeds == (0, 1, 2)
 
 
-def test_it_says_how_each_detector_judged_and_keeps_what_it_said(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_it_says_how_each_detector_judged_and_keeps_what_it_said(folder: RunFolder) -> None:
     asked, scenario = experiment(), load_scenario(PACK)
     pool, _ = scripted_pool(lambda _: "", "strong")
     for kind in ("halludetect", "lexical"):
@@ -94,17 +94,23 @@ def test_a_persona_that_took_no_part_may_be_edited(tmp_path: Path) -> None:
     require_same_experiment(folder, experiment(limit=2), with_another_manner(load_scenario(PACK), 1))
 
 
-def test_another_limit_of_replies_is_refused(tmp_path: Path) -> None:
-    folder = entered(tmp_path, reply_tokens=50)
-    with pytest.raises(UsageError, match=r"it differs in reply_tokens\)"):
-        require_same_experiment(folder, experiment(reply_tokens=60), load_scenario(PACK))
-
-
-def test_other_options_of_a_chatbot_are_refused(tmp_path: Path) -> None:
-    folder = entered(tmp_path)
-    hot = experiment(chatbots=[{"name": "vanilla", "options": {"temperature": 0.7}}])
-    with pytest.raises(UsageError, match=r"it differs in options of chatbot vanilla\)"):
-        require_same_experiment(folder, hot, load_scenario(PACK))
+@pytest.mark.parametrize(
+    ("before", "now", "differs"),
+    [
+        ({"reply_tokens": 50}, {"reply_tokens": 60}, "reply_tokens"),
+        (
+            {},
+            {"chatbots": [{"name": "vanilla", "options": {"temperature": 0.7}}]},
+            "options of chatbot vanilla",
+        ),
+    ],
+)
+def test_another_limit_or_other_options_are_refused(
+    tmp_path: Path, before: dict[str, Any], now: dict[str, Any], differs: str
+) -> None:
+    folder = entered(tmp_path, **before)
+    with pytest.raises(UsageError, match=rf"it differs in {differs}\)"):
+        require_same_experiment(folder, experiment(**now), load_scenario(PACK))
 
 
 def test_conversations_of_an_earlier_chatbot_and_verdicts_on_them_do_not_count(tmp_path: Path) -> None:
@@ -116,34 +122,32 @@ def test_conversations_of_an_earlier_chatbot_and_verdicts_on_them_do_not_count(t
         conversation(id, ["No."]).model_copy(update={"version": version})
         for id, version in {"old": "", "other": "u-v", "new": of_today}.items()
     ]
-    folder.conversations.write_text("".join(one.model_dump_json() + "\n" for one in chats))
-    judged = [scored(one.id, 0).model_dump_json() + "\n" for one in chats]
-    folder.verdicts.write_text("".join(judged))
+    write_run(folder.path, chats, [scored(one.id, 0) for one in chats])
     journals = folder.read_journals()
     assert [one.id for one in journals.conversations] == ["new"]
     assert [verdict.conversation for verdict in journals.verdicts] == ["new"]
     assert write_reports(folder).layout == 1
 
 
-def test_damaged_makers_are_refused_by_field(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (
+            {"made_by": {"user": 1, "chatbots": {}}},
+            r"`made_by\.user`: input should be a valid string\.",
+        ),
+        (
+            {"planted": {"documents": 1, "ordering": {"fees": "not-there"}}},
+            r"`planted`: .*names the order 'not-there', which is not",
+        ),
+    ],
+)
+def test_damage_is_refused_by_field(tmp_path: Path, damage: dict[str, Any], said: str) -> None:
     folder = entered(tmp_path)
     saved = json.loads(folder.experiment.read_text())
-    folder.experiment.write_text(json.dumps({**saved, "made_by": {"user": 1, "chatbots": {}}}))
-    with pytest.raises(UsageError) as caught:
+    folder.experiment.write_text(json.dumps({**saved, **damage}))
+    with pytest.raises(UsageError, match=rf"experiment\.json: field {said}"):
         folder.read_journals()
-    assert str(caught.value) == (
-        f"{folder.experiment}: field `made_by.user`: input should be a valid string. "
-        "Restore it or use --fresh."
-    )
-
-
-def test_a_damaged_record_of_what_was_planted_is_refused(tmp_path: Path) -> None:
-    folder = entered(tmp_path)
-    saved = json.loads(folder.experiment.read_text())
-    planted = {"documents": 1, "ordering": {"fees": "not-there"}}
-    folder.experiment.write_text(json.dumps({**saved, "planted": planted}))
-    with pytest.raises(UsageError, match=r"field `planted`: .*names the order 'not-there', which is not"):
-        folder.read_experiment()
 
 
 def test_an_attack_on_users_alone_makes_another_experiment(tmp_path: Path) -> None:

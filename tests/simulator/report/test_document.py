@@ -23,10 +23,7 @@ DESIGNED_COMPARISON = {"detector", "a", "b", "metric", "difference", "ci95", "p_
 
 
 def test_the_report_has_the_designed_shape() -> None:
-    run = example_run()
-    report = build_report(
-        run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
-    )
+    report = example_run().report()
     written = json.loads(report.text())
     assert written["schema"] == 1
     assert len(written["rows"]) == 10
@@ -55,10 +52,7 @@ def test_the_text_is_sorted_json_and_ends_in_a_line_break() -> None:
 
 
 def test_a_report_is_read_back_as_it_was(tmp_path: Path) -> None:
-    run = example_run()
-    report = build_report(
-        run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
-    )
+    report = example_run().report()
     (tmp_path / "report.json").write_text(report.text())
     assert read_report(tmp_path / "report.json") == report
 

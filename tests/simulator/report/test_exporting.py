@@ -8,31 +8,31 @@ import pytest
 
 from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Passage, Turn, Verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.export import ExportCounts, export_annotated
 from tests.builders import conversation, scored, unscored
+from tests.kit.run_folders import write_run
 
 PASSAGES = (Passage(id="fees#0", document="fees", text="The fee is Rs 200.", score=0.7, topic="fees"),)
 
 
 def run(folder: Path, turns: list[tuple[str, tuple[Passage, ...]]], *verdicts: Verdict) -> RunFolder:
     """A run of one conversation whose turns have those replies and passages."""
-    made = RunFolder(folder)
-    chat = conversation(
-        "c",
-        [],
-        turns=tuple(
-            Turn(index=index, user=f"Question {index}?", passages=passages, reply=reply)
-            for index, (reply, passages) in enumerate(turns)
-        ),
-    )
-    with made.open_conversations() as conversations, LineWriter(made.verdicts) as journal:
-        conversations.append(chat.model_dump_json())
-        for verdict in verdicts:
-            journal.append(verdict.model_dump_json())
-    return made
+    said = [
+        Turn(index=index, user=f"Question {index}?", passages=passages, reply=reply)
+        for index, (reply, passages) in enumerate(turns)
+    ]
+    return write_run(folder, [conversation("c", [], turns=said)], verdicts)
+
+
+def export_one(folder: RunFolder) -> LabelledReply:
+    """The only reply that is exported with the labels of `d`."""
+    out = folder.path / "data.jsonl"
+    export_annotated(folder, "d", out)
+    (reply,) = load_rows(out)
+    return reply
 
 
 def test_a_reply_that_was_not_scored_is_not_annotated(tmp_path: Path) -> None:
@@ -45,19 +45,38 @@ def test_a_reply_that_was_not_scored_is_not_annotated(tmp_path: Path) -> None:
 
 def test_a_later_turn_carries_the_dialogue_before_it(tmp_path: Path) -> None:
     folder = run(tmp_path, [("One.", PASSAGES), ("Two.", PASSAGES)], scored("c", 1))
-    export_annotated(folder, "d", tmp_path / "data.jsonl")
-    (reply,) = load_rows(tmp_path / "data.jsonl")
+    reply = export_one(folder)
     assert [(message.role, message.text) for message in reply.history] == [
         ("user", "Question 0?"),
         ("assistant", "One."),
     ]
 
 
-def test_a_hallucination_without_a_place_does_not_say_that_there_is_none(tmp_path: Path) -> None:
-    folder = run(tmp_path, [("One.", PASSAGES)], scored("c", 0, [None]))
-    export_annotated(folder, "d", tmp_path / "data.jsonl")
-    (reply,) = load_rows(tmp_path / "data.jsonl")
-    assert (reply.label, reply.spans) == (True, None)
+@pytest.mark.parametrize(
+    ("verdict", "spans"),
+    [
+        pytest.param(scored("c", 0, [None]), None, id="without a place it is not said that there is none"),
+        pytest.param(
+            scored("c", 0, [(0, 3)]).model_copy(update={"score": 0.1, "flagged": False}),
+            (GoldSpan(start=0, end=3),),
+            id="also below the threshold",
+        ),
+    ],
+)
+def test_a_flagged_span_is_a_hallucination(
+    tmp_path: Path, verdict: Verdict, spans: tuple[GoldSpan, ...] | None
+) -> None:
+    reply = export_one(run(tmp_path, [("One.", PASSAGES)], verdict))
+    assert reply.label is True
+    assert reply.spans is None if spans is None else len(reply.spans or ()) == len(spans)
+
+
+def test_topics_and_the_origin_of_a_reply_are_kept(tmp_path: Path) -> None:
+    reply = export_one(run(tmp_path, [("One.", PASSAGES)], scored("c", 0)))
+    assert (reply.group, [passage.topic for passage in reply.passages]) == ("asha", ["fees"])
+    bot = {"chatbot": "vanilla", "model": "m", "scenario": "s", "seed": 0}
+    judged = {"detector": "d", "detector_version": "1"}
+    assert reply.meta == {"conversation": "c", **bot, "turn": 0, **judged}
 
 
 def test_a_reply_without_evidence_or_words_is_left_out_and_counted(tmp_path: Path) -> None:
@@ -85,20 +104,6 @@ def test_labels_that_somebody_filled_in_are_not_written_over(tmp_path: Path) -> 
     assert out.read_text() == labelled
 
 
-def test_a_flagged_span_in_a_reply_below_the_threshold_is_a_hallucination(tmp_path: Path) -> None:
-    below = scored("c", 0, [(0, 3)]).model_copy(update={"score": 0.1, "flagged": False})
-    folder = run(tmp_path, [("One.", PASSAGES)], below)
-    export_annotated(folder, "d", tmp_path / "data.jsonl")
-    (reply,) = load_rows(tmp_path / "data.jsonl")
-    assert (reply.label, len(reply.spans or ())) == (True, 1)
-
-
-def test_a_reply_names_its_conversation_and_its_persona_is_its_group(tmp_path: Path) -> None:
-    export_annotated(run(tmp_path, [("One.", PASSAGES)], scored("c", 0)), "d", tmp_path / "data.jsonl")
-    (reply,) = load_rows(tmp_path / "data.jsonl")
-    assert (reply.meta["conversation"], reply.group) == ("c", "asha")
-
-
 @pytest.mark.parametrize(
     ("turns", "why"),
     [
@@ -113,20 +118,3 @@ def test_without_a_reply_nothing_is_written(
     with pytest.raises(UsageError) as caught:
         export_annotated(run(tmp_path, turns), None, out)
     assert (str(caught.value), out.exists()) == (f"{tmp_path} has no reply to export: {why}.", False)
-
-
-def test_topics_and_the_origin_of_a_reply_are_kept(tmp_path: Path) -> None:
-    folder = run(tmp_path, [("One.", PASSAGES)], scored("c", 0))
-    export_annotated(folder, "d", tmp_path / "data.jsonl")
-    (reply,) = load_rows(tmp_path / "data.jsonl")
-    assert [passage.topic for passage in reply.passages] == ["fees"]
-    assert reply.meta == {
-        "conversation": "c",
-        "chatbot": "vanilla",
-        "model": "m",
-        "scenario": "s",
-        "seed": 0,
-        "turn": 0,
-        "detector": "d",
-        "detector_version": "1",
-    }

@@ -7,7 +7,6 @@ import csv
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.tables import is_formula
 from hallulab.scenarios.transcript import (
     Branch,
@@ -41,6 +39,7 @@ from hallulab.simulator.report.export import export_chats
 from hallulab.simulator.report.selection import SelectionCounts
 from tests.builders import conversation, scored, unscored
 from tests.fuzz.promises import examples
+from tests.kit.run_folders import write_run
 
 ALL = ExportSelection(keep_duplicates=True)
 WHOLE: tuple[str, ...] = ("openai", "sharegpt", "hf", "parquet", "csv", "jsonl", "otlp")
@@ -93,16 +92,6 @@ def runs(draw: st.DrawFn) -> list[Conversation]:
     return found
 
 
-def saved_run(folder: Path, chats: Sequence[Conversation], verdicts: Sequence[Verdict] = ()) -> RunFolder:
-    run = RunFolder(folder)
-    with run.open_conversations() as conversations, LineWriter(run.verdicts) as journal:
-        for one in chats:
-            conversations.append(one.model_dump_json())
-        for verdict in verdicts:
-            journal.append(verdict.model_dump_json())
-    return run
-
-
 def again(run: RunFolder, format: str, wanted: ExportSelection = ALL) -> list[Conversation]:
     """The conversations of a run, exported and imported."""
     return list(export_and_import(run, format, wanted).read_conversations())
@@ -134,9 +123,7 @@ def judged_runs(draw: st.DrawFn) -> tuple[list[Conversation], list[Verdict]]:
     verdicts = []
     for one in found:
         for turn in one.turns:
-            outcomes = draw(
-                st.lists(st.sampled_from(["clean", "flagged", "failed", "abstained"]), max_size=2)
-            )
+            outcomes = draw(st.lists(OUTCOMES, max_size=2))
             for detector, outcome in zip("de", outcomes, strict=False):
                 if outcome in ("clean", "flagged"):
                     spans = [(0, len(turn.reply))] if outcome == "flagged" and turn.reply else []
@@ -154,7 +141,7 @@ def test_an_import_of_an_export_gives_the_same_conversations_and_verdicts(
 ) -> None:
     folder = Path(tempfile.mkdtemp())
     try:
-        saved = saved_run(folder, *run)
+        saved = write_run(folder, *run)
         back = export_and_import(saved, format)
         assert list(back.read_conversations()) == run[0]
         assert read_verdicts(back) == read_verdicts(saved)
@@ -178,7 +165,7 @@ def test_data_sets_of_other_tools_keep_messages_and_the_words_of_passages(
     format: str, tmp_path: Path
 ) -> None:
     chats = [chat("a", "It is 1.", "It is 2."), chat("b", "It is 3.", model="n")]
-    found = again(saved_run(tmp_path, chats), format)
+    found = again(write_run(tmp_path, chats), format)
     assert [(one.id, one.model) for one in found] == [("a", "m"), ("b", "n")]
     assert [
         [(turn.user, turn.reply, [passage.text for passage in turn.passages]) for turn in one.turns]
@@ -190,7 +177,7 @@ def test_data_sets_of_other_tools_keep_messages_and_the_words_of_passages(
 
 
 def test_a_sample_of_ragas_is_a_line(tmp_path: Path) -> None:
-    run = saved_run(tmp_path, [chat("a", "It is 1.")])
+    run = write_run(tmp_path, [chat("a", "It is 1.")])
     export_chats(run, "ragas", ALL, tmp_path / "x.jsonl")
     assert (tmp_path / "x.jsonl").read_text() == (
         '{"user_input": "Question 0?", "response": "It is 1.", "retrieved_contexts": ["The fee is 200."], '
@@ -199,7 +186,7 @@ def test_a_sample_of_ragas_is_a_line(tmp_path: Path) -> None:
 
 
 def test_cases_of_deepeval_are_a_list(tmp_path: Path) -> None:
-    run = saved_run(tmp_path, [chat("a", "It is 1.", "It is 2.")])
+    run = write_run(tmp_path, [chat("a", "It is 1.", "It is 2.")])
     without = ExportSelection(keep_duplicates=True, without=frozenset({"passages"}))
     export_chats(run, "deepeval", without, tmp_path / "x.json")
     beside = {"retrieval_context": [], "conversation_id": "a", "model": "m"}
@@ -228,7 +215,7 @@ def list_spans(path: Path) -> list[dict[str, Any]]:
 
 
 def test_a_conversation_is_one_tree_of_spans(tmp_path: Path) -> None:
-    run = saved_run(tmp_path, [chat("a", "It is 1.", "It is 2.")])
+    run = write_run(tmp_path, [chat("a", "It is 1.", "It is 2.")])
     export_chats(run, "otlp", ALL, tmp_path / "x")
     root, *children = list_spans(tmp_path / "x")
     assert [span["name"] for span in (root, *children)] == [
@@ -246,8 +233,8 @@ def test_a_conversation_is_one_tree_of_spans(tmp_path: Path) -> None:
 
 
 def test_a_tree_without_what_is_ours_has_the_same_turns(tmp_path: Path) -> None:
-    (one,) = (chat("a", "It is 1.", "It is 2."),)
-    run = saved_run(tmp_path, [one])
+    one = chat("a", "It is 1.", "It is 2.")
+    run = write_run(tmp_path, [one])
     export_chats(run, "otlp", ALL, tmp_path / "x")
     path = tmp_path / "y.jsonl"
     path.write_text((tmp_path / "x").read_text().replace('"hallulab"', '"other"'))
@@ -258,13 +245,11 @@ def test_a_tree_without_what_is_ours_has_the_same_turns(tmp_path: Path) -> None:
 def test_each_verdict_is_an_event_and_one_that_failed_or_abstained_says_so(tmp_path: Path) -> None:
     export_chats(half_judged(tmp_path), "otlp", ALL, tmp_path / "x")
     chats = [span for span in list_spans(tmp_path / "x") if span["name"] == "chat"]
+    for event in (event for span in chats for event in span["events"]):
+        del event["hallulab.version"]
     told = [
         [
-            {
-                key.removeprefix("gen_ai.evaluation."): one
-                for key, one in event.items()
-                if key != "hallulab.version"
-            }
+            {key.removeprefix("gen_ai.evaluation."): one for key, one in event.items()}
             for event in span["events"]
         ]
         for span in chats
@@ -292,8 +277,8 @@ def test_a_report_of_imported_chats_has_the_verdicts_of_the_file(tmp_path: Path)
 
 @pytest.mark.parametrize("format", ["jsonl", "openai"])
 def test_verdicts_of_a_conversation_that_is_left_out_do_not_count(format: str, tmp_path: Path) -> None:
-    run = saved_run(tmp_path, [chat("a", "It is 1.")], [scored("a", 0, [(0, 2)])])
-    other = saved_run(tmp_path / "other", [chat("a", "It is 2.")], [scored("a", 0)])
+    run = write_run(tmp_path, [chat("a", "It is 1.")], [scored("a", 0, [(0, 2)])])
+    other = write_run(tmp_path / "other", [chat("a", "It is 2.")], [scored("a", 0)])
     for one, name in ((run, "x"), (other, "y")):
         export_chats(one, format, ALL, tmp_path / f"{name}.jsonl")
     both = tmp_path / "both.jsonl"
@@ -304,7 +289,7 @@ def test_verdicts_of_a_conversation_that_is_left_out_do_not_count(format: str, t
 
 
 def test_an_import_without_verdicts_writes_no_journal_of_them(tmp_path: Path) -> None:
-    back = export_and_import(saved_run(tmp_path, [chat("a", "It is 1.")]), "openai")
+    back = export_and_import(write_run(tmp_path, [chat("a", "It is 1.")]), "openai")
     assert sorted(path.name for path in back.path.iterdir()) == ["conversations.jsonl", "experiment.json"]
 
 
@@ -336,7 +321,7 @@ def test_verdicts_are_left_out_with_the_spans(tmp_path: Path) -> None:
 
 def test_ragtruth_keeps_messages_and_the_words_of_passages(tmp_path: Path) -> None:
     chats = [chat("a-1", "It is 500.", "Yes."), chat("b", "No.")]
-    run = saved_run(tmp_path, chats, [scored("a-1", 0, [(6, 9)])])
+    run = write_run(tmp_path, chats, [scored("a-1", 0, [(6, 9)])])
     found = [
         (one.id, [(turn.user, turn.reply, [passage.text for passage in turn.passages]) for turn in one.turns])
         for one in again(run, "ragtruth")
@@ -349,7 +334,7 @@ def test_ragtruth_keeps_messages_and_the_words_of_passages(tmp_path: Path) -> No
 
 
 def test_spans_steps_and_passages_are_left_out(tmp_path: Path) -> None:
-    run = saved_run(tmp_path, [chat("a", "It is 500.")], [scored("a", 0, [(6, 9)])])
+    run = write_run(tmp_path, [chat("a", "It is 500.")], [scored("a", 0, [(6, 9)])])
     wanted = ExportSelection(without=frozenset({"passages", "steps", "spans"}))
     export_chats(run, "openai", wanted, tmp_path / "plain.jsonl")
     assert json.loads((tmp_path / "plain.jsonl").read_text()) == {
@@ -369,7 +354,7 @@ def test_what_is_not_wanted_is_counted(tmp_path: Path) -> None:
     clean = [scored(name, turn) for name in "ad" for turn in (0, 1)]
     # A failed turn and a missing one are not clean.
     verdicts = [*clean, scored("b", 0), unscored("b", 1), scored("c", 0)]
-    run = saved_run(tmp_path, chats, verdicts)
+    run = write_run(tmp_path, chats, verdicts)
     wanted = ExportSelection(clean_by="d", min_turns=2)
     assert export_chats(run, "openai", wanted, tmp_path / "x") == SelectionCounts(
         written=2, too_short=1, not_clean=2
@@ -379,14 +364,14 @@ def test_what_is_not_wanted_is_counted(tmp_path: Path) -> None:
 def test_conversations_with_flaws_of_the_user_are_left_out(tmp_path: Path) -> None:
     said = "I would like to know what the fee for my complaint is, please."
     same = [Turn(index=index, user=said, reply=f"Reply {index}.") for index in range(3)]
-    run = saved_run(tmp_path, [chat("a", "Yes.", "No."), conversation("b", [], turns=same)])
+    run = write_run(tmp_path, [chat("a", "Yes.", "No."), conversation("b", [], turns=same)])
     assert export_chats(run, "csv", ExportSelection(audited=True), tmp_path / "x") == SelectionCounts(
         written=1, flawed=1
     )
 
 
 def test_imported_chats_have_no_user_to_audit(tmp_path: Path) -> None:
-    run = saved_run(tmp_path, [chat("a", "Yes.")])
+    run = write_run(tmp_path, [chat("a", "Yes.")])
     about = Imported(file="x", format="csv")
     asked = Experiment(scenario="imported", chatbots=["vanilla"])  # type: ignore[arg-type]
     run.write_experiment(SavedExperiment(experiment=asked, identity={}, detectors={}, imported=about))
@@ -399,21 +384,22 @@ def nearly_alike(folder: Path) -> RunFolder:
     words = [f"word{number}" for number in range(60)]
     other = [*words[:-1], "another"]
     chats = [chat("a", " ".join(words)), chat("b", " ".join(other)), chat("c", " ".join(reversed(words)))]
-    return saved_run(folder, chats)
+    return write_run(folder, chats)
 
 
-@pytest.mark.parametrize("format", ["openai", "sharegpt", "hf"])
-def test_near_duplicates_are_dropped_and_counted_in_formats_for_training(tmp_path: Path, format: str) -> None:
+@pytest.mark.parametrize(
+    ("format", "counts"),
+    [
+        *((format, SelectionCounts(written=2, near_duplicates=1)) for format in ("openai", "sharegpt", "hf")),
+        *((format, SelectionCounts(written=3)) for format in ("csv", "parquet", "jsonl", "ragtruth")),
+    ],
+)
+def test_near_duplicates_are_dropped_and_counted_in_formats_for_training_alone(
+    tmp_path: Path, format: str, counts: SelectionCounts
+) -> None:
     run = nearly_alike(tmp_path)
-    found = export_chats(run, format, ExportSelection(), tmp_path / "x")
-    assert found == SelectionCounts(written=2, near_duplicates=1)
+    assert export_chats(run, format, ExportSelection(), tmp_path / "x") == counts
     assert export_chats(run, format, ALL, tmp_path / "all") == SelectionCounts(written=3)
-
-
-@pytest.mark.parametrize("format", ["csv", "parquet", "jsonl", "ragtruth"])
-def test_tables_and_data_to_measure_on_keep_near_duplicates(tmp_path: Path, format: str) -> None:
-    found = export_chats(nearly_alike(tmp_path), format, ExportSelection(), tmp_path / "x")
-    assert found == SelectionCounts(written=3)
 
 
 def half_judged(folder: Path) -> RunFolder:
@@ -423,7 +409,7 @@ def half_judged(folder: Path) -> RunFolder:
         scored("a", 1, detector="d"), unscored("a", 1, detector="e"),
         scored("a", 2, [(0, 2)], detector="d"), unscored("a", 2, "abstained", detector="e"),
     ]  # fmt: skip
-    return saved_run(folder, [chat("a", "It is 1.", "It is 2.", "It is 3.", "It is 4.")], verdicts)
+    return write_run(folder, [chat("a", "It is 1.", "It is 2.", "It is 3.", "It is 4.")], verdicts)
 
 
 def test_a_reply_that_a_detector_failed_on_is_exported_as_not_judged_and_not_as_clean(tmp_path: Path) -> None:
@@ -447,22 +433,22 @@ def test_ragtruth_does_not_call_a_reply_good_that_was_not_judged(tmp_path: Path)
 
 
 def test_nothing_is_written_where_nothing_is_left(tmp_path: Path) -> None:
-    run = saved_run(tmp_path, [chat("a", "Yes.")])
+    run = write_run(tmp_path, [chat("a", "Yes.")])
     for format in list_written_formats():
         with pytest.raises(UsageError, match=r"has no such conversation \(1 too short\)"):
             export_chats(run, format, ExportSelection(min_turns=9), tmp_path / "out")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["conversations.jsonl", "verdicts.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["conversations.jsonl"]
 
 
 def test_an_unknown_detector_is_refused(tmp_path: Path) -> None:
-    run = saved_run(tmp_path, [chat("a", "Yes.")])
+    run = write_run(tmp_path, [chat("a", "Yes.")])
     with pytest.raises(UsageError, match=r"no verdicts of a detector 'x'.*correct --clean-by"):
         export_chats(run, "csv", ExportSelection(clean_by="x"), tmp_path / "out")
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
     replies = ("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "'=1", "\uff1d1", "\n=1", "\ufeff=1", " \uff20x")
-    run = saved_run(tmp_path, [chat("=a", *replies)])
+    run = write_run(tmp_path, [chat("=a", *replies)])
     export_chats(run, "csv", ALL, tmp_path / "x.csv")
     with (tmp_path / "x.csv").open(newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
@@ -472,7 +458,7 @@ def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
 
 
 def test_parquet_is_read_by_pandas(tmp_path: Path) -> None:
-    export_chats(saved_run(tmp_path, [chat("a", "Yes.")]), "parquet", ALL, tmp_path / "x.parquet")
+    export_chats(write_run(tmp_path, [chat("a", "Yes.")]), "parquet", ALL, tmp_path / "x.parquet")
     frame = pandas.read_parquet(tmp_path / "x.parquet")
     assert (frame["id"][0], frame["messages"][0][1]) == ("a", {"role": "assistant", "content": "Yes."})
 
@@ -480,7 +466,7 @@ def test_parquet_is_read_by_pandas(tmp_path: Path) -> None:
 def test_a_data_set_folder_is_loaded_by_datasets(tmp_path: Path) -> None:
     import datasets
 
-    run = saved_run(
+    run = write_run(
         tmp_path, [chat("a", "It is 500.", model="qwen2.5-coder-1.5b")], [scored("a", 0, [(6, 9)])]
     )
     export_chats(run, "hf", ALL, tmp_path / "out")
@@ -496,7 +482,7 @@ def test_lines_that_differ_have_one_type_for_a_loader_of_json(tmp_path: Path) ->
     import datasets
 
     bare = Turn(index=0, user="?", reply="Yes.")
-    run = saved_run(tmp_path, [conversation("a", [], turns=[bare]), chat("b", "No.", error="Failed.")])
+    run = write_run(tmp_path, [conversation("a", [], turns=[bare]), chat("b", "No.", error="Failed.")])
     for format in ("openai", "sharegpt"):
         path = tmp_path / f"{format}.jsonl"
         export_chats(run, format, ALL, path)
@@ -522,7 +508,7 @@ def trained_on(example: dict[str, Any]) -> list[tuple[str, str]]:
 
 def test_sharegpt_keeps_the_rules_of_trainers(tmp_path: Path) -> None:
     system = Turn(index=0, user="A?", reply="B.", steps=(Step(name="system", text="Be brief."),))
-    run = saved_run(tmp_path, [conversation("a", [], turns=[system]), chat("b", "C.", "D.")])
+    run = write_run(tmp_path, [conversation("a", [], turns=[system]), chat("b", "C.", "D.")])
     export_chats(run, "sharegpt", ALL, tmp_path / "x.jsonl")
     one, two = (json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines())
     assert (one["system"], trained_on(one)) == ("Be brief.", [("human", "A?"), ("gpt", "B.")])
@@ -534,7 +520,7 @@ def test_sharegpt_is_read_by_a_trainers_own_loader(tmp_path: Path) -> None:
     import datasets
     from trl.data_utils import is_conversational, maybe_convert_to_chatml
 
-    run = saved_run(tmp_path, [chat("a", "It opens at 7.", "No."), chat("b", "C.")])
+    run = write_run(tmp_path, [chat("a", "It opens at 7.", "No."), chat("b", "C.")])
     export_chats(run, "sharegpt", ALL, tmp_path / "x.jsonl")
     lines = datasets.load_dataset(
         "json", data_files=str(tmp_path / "x.jsonl"), cache_dir=str(tmp_path / "cache")

@@ -36,8 +36,7 @@ def test_tables_hold_what_the_frames_hold(
         )
 
 
-def test_a_run_without_verdicts_has_empty_tables_with_all_columns(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
+def test_a_run_without_verdicts_has_empty_tables_with_all_columns(folder: RunFolder) -> None:
     folder.conversations.write_text("")
     assert list(write_tables(folder).values()) == [0, 0, 0]
     assert "reply" in pandas.read_parquet(folder.tables[0]).columns

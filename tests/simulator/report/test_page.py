@@ -20,20 +20,18 @@ from hallulab.scenarios.attacks.attack import AttackRecord, UserOrder, load_orde
 from hallulab.scenarios.transcript import Passage, Span, Turn, Unit
 from tests.builders import conversation, scored
 from tests.simulator.counted import build_report, render_page
-from tests.simulator.example_run import CHATBOTS, DETECTORS, example_run
+from tests.simulator.example_run import CHATBOTS, example_run
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     "--window-size=1500,1000",
 )
+
+
 in_browser = pytest.mark.skipif(
     CHROMIUM is None or DRIVER is None,
     reason="chromium and chromedriver are not installed (Debian: apt-get install chromium chromium-driver)",
@@ -43,17 +41,8 @@ in_browser = pytest.mark.skipif(
 @cache
 def page(twins: int = 1, hostile: bool = False, seeds: int = 1) -> str:
     run = example_run(twins, hostile, seeds)
-    report = build_report(
-        run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
-    )
-    return render_page(
-        report,
-        run.conversations,
-        run.verdicts,
-        flaws=run.flaws,
-        personas=run.personas,
-        experiment=run.experiment,
-    )
+    shown = {"flaws": run.flaws, "personas": run.personas, "experiment": run.experiment}
+    return render_page(run.report(), run.conversations, run.verdicts, **shown)
 
 
 @pytest.fixture(scope="module")
@@ -279,23 +268,10 @@ def test_the_head_counts_one_as_one() -> None:
     chats = [conversation("a", ["x"])]
     report = build_report(chats, [], chatbots=["vanilla"], detectors=["d"], flaws={})
     html = render_page(report, chats, [], flaws={}, personas={})
-    assert facts(html) == [
-        ("m", "model"),
-        ("1", "chatbot"),
-        ("1", "detector"),
-        ("1", "persona"),
-        ("1", "conversation"),
-        ("1", "turn"),
-    ]
+    nouns = ("chatbot", "detector", "persona", "conversation", "turn")
+    assert facts(html) == [("m", "model"), *(("1", noun) for noun in nouns)]
     assert "<p>The audit found no flaw in 1 conversation.</p>" in html
-    assert [noun for _, noun in facts(page())] == [
-        "model",
-        "chatbots",
-        "detectors",
-        "personas",
-        "conversations",
-        "turns",
-    ]
+    assert [noun for _, noun in facts(page())] == ["model", *(f"{noun}s" for noun in nouns)]
 
 
 def hint(html: str) -> list[str]:
@@ -337,14 +313,7 @@ def test_a_chatbot_that_is_judged_by_its_own_verifier_has_a_sign_with_the_reason
         chatbots={"fact-checker": ClaimCheck(models=("<b>m</b>",))},
         detectors={"metarag": ClaimCheck(models=("<b>m</b>",))},
     )
-    report = build_report(
-        run.conversations,
-        run.verdicts,
-        chatbots=CHATBOTS,
-        detectors=DETECTORS,
-        flaws=run.flaws,
-        claim_checks=checks,
-    )
+    report = run.report(claim_checks=checks)
     html = render_page(report, run.conversations, run.verdicts, flaws=run.flaws, personas=run.personas)
     reason = "fact-checker verifies its claims with &lt;b&gt;m&lt;/b&gt;, by which metarag judges, too"
     assert html.count(f'<th scope="row">fact-checker<abbr title="{reason}">†</abbr></th>') == 2

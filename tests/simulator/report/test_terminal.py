@@ -10,14 +10,11 @@ from hallulab.simulator.report.document import build_summary
 from hallulab.simulator.show.terminal import print_document
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import build_report
-from tests.simulator.example_run import CHATBOTS, DETECTORS, ExampleFlaw, example_run
+from tests.simulator.example_run import ExampleFlaw, example_run
 
 
 def example_report(twins: int = 1) -> RunReport:
-    run = example_run(twins)
-    return build_report(
-        run.conversations, run.verdicts, chatbots=CHATBOTS, detectors=DETECTORS, flaws=run.flaws
-    )
+    return example_run(twins).report()
 
 
 def printed(report: RunReport, width: int) -> list[str]:
@@ -83,17 +80,7 @@ def test_numbers_without_denominator_are_dashes() -> None:
     report = build_report(
         [conversation("a", ["x"])], [unscored("a", 0)], chatbots=["vanilla"], detectors=["d"], flaws={}
     )
-    assert below_the_headlines(report, 100)[3].split() == [
-        "vanilla",
-        "d",
-        "0.0",
-        "–",
-        "–",
-        "–",
-        "–",
-        "–",
-        "0",
-    ]
+    assert below_the_headlines(report, 100)[3].split() == ["vanilla", "d", "0.0", *["–"] * 5, "0"]
 
 
 def test_names_are_not_read_as_markup() -> None:

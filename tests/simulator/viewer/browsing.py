@@ -33,6 +33,24 @@ def opened_as(browser: Browser, served: Served, width: int, scheme: Any, height:
         context.close()
 
 
+@contextmanager
+def without_problems(page: Page, *expected: str) -> Iterator[None]:
+    """Nothing is printed to the console while the block runs, but for lines with expected words."""
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", lambda dialog: problems.append("dialog"))
+    yield
+    page.goto("about:blank")
+    assert [one for one in problems if not any(word in one for word in expected)] == []
+
+
+def check_form(page: Page, width: int) -> None:
+    """The page fits, and axe finds nothing serious."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert find_violations(page) == []
+
+
 def find_violations(page: Page) -> list[tuple[str, Any]]:
     """What axe calls serious or critical."""
     page.evaluate(files("axe_core_python").joinpath("axe.min.js").read_text())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.simulator.viewer.browsing import CHROMIUM
+from tests.simulator.viewer.browsing import CHROMIUM, without_problems
 from tests.simulator.viewer.serving import Served
 
 
@@ -28,10 +28,7 @@ def page(browser: Browser, served: Served) -> Iterator[Page]:
     """A tab at the page of all runs, of which the console must stay empty."""
     context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
     found = context.new_page()
-    problems: list[str] = []
-    found.on("console", lambda message: problems.append(message.text))
-    found.on("pageerror", lambda error: problems.append(str(error)))
-    found.goto(served.listening.address)
-    yield found
+    with without_problems(found):
+        found.goto(served.listening.address)
+        yield found
     context.close()
-    assert problems == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,25 +35,25 @@ class Served:
 
     def get(self, path: str) -> tuple[int, str]:
         """The status and the body of an answer, as it was sent."""
-        access = self.listening.access
-        request = urllib.request.Request(
-            f"{self.base}{path}", headers={"Cookie": f"{access.cookie}={access.token}"}
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+        return self._send(urllib.request.Request(f"{self.base}{path}"), {})
 
-    def post(self, path: str, body: bytes, **headers: str) -> tuple[int, str]:
-        """The status and the body of an answer to a request that writes, as the page sends it."""
+    def post(self, path: str, body: bytes, **headers: str | None) -> tuple[int, str]:
+        """The status and the body of an answer to a request that writes, as the page sends it.
+
+        Args:
+            path: of the address.
+            body: the request's.
+            headers: others than those of the page; None: it is left out.
+        """
+        usual = {"origin": self.base, "x-hallulab": "1"}
+        given = {name.lower(): value for name, value in headers.items()}
+        return self._send(urllib.request.Request(f"{self.base}{path}", data=body), usual | given)
+
+    def _send(self, request: urllib.request.Request, headers: Mapping[str, str | None]) -> tuple[int, str]:
         access = self.listening.access
-        given = {"Origin": self.base, "x-hallulab": "1", **headers}
-        request = urllib.request.Request(
-            f"{self.base}{path}",
-            data=body,
-            headers={"Cookie": f"{access.cookie}={access.token}", **given},
-        )
+        for name, value in {"cookie": f"{access.cookie}={access.token}", **headers}.items():
+            if value is not None:
+                request.add_header(name, value)
         try:
             with urllib.request.urlopen(request, timeout=240) as answer:
                 return answer.status, answer.read().decode()

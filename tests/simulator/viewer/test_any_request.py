@@ -31,36 +31,18 @@ NUMBERS = (
     *("NaN", "Infinity", "", " ", "٣", "²", "１", "1_0", "0x10", "+1", "true", "null"),
 )
 TEXTS = (
-    "\x00",
-    "a\x00b",
-    "\ud800",
-    "\u202e",
-    "é" * 3000,
-    "../../etc/passwd",
-    "a/b",
-    "%",
-    "%zz",
-    "'",
-    '"',
-    "\\",
-    "\n",
+    *("\x00", "a\x00b", "\ud800", "\u202e", "é" * 3000, "../../etc/passwd", "a/b", "%", "%zz"),
+    *("'", '"', "\\", "\n"),
 )
+
+
 ESCAPED = ("%ff", "%00", "%zz", "%", "%2e%2e%2f", "%u0041", "%c0%af", "%ed%a0%80", "%2F", "%0d%0a", "%F0%9F")
 """As they stand in an address."""
 
+
 QUERY = (
-    "page",
-    "chatbot",
-    "persona",
-    "flagged",
-    "annotator",
-    "detector",
-    "bot",
-    "run",
-    "chat",
-    "reference",
-    "scenario",
-    "seen",
+    *("page", "chatbot", "persona", "flagged", "annotator", "detector"),
+    *("bot", "run", "chat", "reference", "scenario", "seen"),
 )
 """What pages read from an address."""
 
@@ -147,26 +129,18 @@ def test_nothing_at_all_in_an_address_or_query_makes_a_page_fail(asker: Asker) -
     assert fail_in_queries(asker, HOSTILE) == []
 
 
+MISSED = {"kind": "missed", "flag": "f", "start": 0, "end": 1, "text": "x", "severity": 3, "reason": "r"}
 BODIES: dict[str, dict[str, Any]] = {
     "/runs/{run}/marks": {
-        "annotator": "Asha",
-        "conversation": "a",
-        "turn": 0,
-        "kind": "missed",
-        "flag": "f",
-        "start": 0,
-        "end": 1,
-        "text": "x",
-        "severity": 3,
-        "reason": "r",
-        "adjudicate": False,
-        "takes": None,
+        **{"annotator": "Asha", "conversation": "a", "turn": 0, **MISSED},
+        **{"adjudicate": False, "takes": None},
     },
     "/runs/{run}/draw": {"annotator": "Asha"},
     "/talk": {"scenario": Experiment().scenario, "chatbot": "none", "detectors": []},
     "/talk/none/say": {"text": "Hello"},
 }
 """What pages send."""
+
 
 VALUES = (
     *(
@@ -182,17 +156,8 @@ VALUES = (
         "[]",
         "{}",
     ),
-    *(
-        '""',
-        '"\\ud800"',
-        '"\\u0000"',
-        '"٣"',
-        '"\\u202e"',
-        f'"{"x" * 200_000}"',
-        "[" * 200 + "]" * 200,
-        "[[1]]",
-    ),
-    *('{"a": {"b": []}}', '"1e999"', '"NaN"', '"' + "9" * 5000 + '"'),
+    *('""', '"\\ud800"', '"\\u0000"', '"٣"', '"\\u202e"', f'"{"x" * 200_000}"', "[" * 200 + "]" * 200),
+    *("[[1]]", '{"a": {"b": []}}', '"1e999"', '"NaN"', '"' + "9" * 5000 + '"'),
 )
 """JSON of any kind, and what some take for it."""
 

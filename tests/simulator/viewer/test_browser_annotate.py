@@ -22,7 +22,12 @@ from hallulab.simulator.metrics.corrected import CorrectedSection
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import report_of
 from tests.builders import conversation, scored
-from tests.simulator.viewer.browsing import find_violations, needs_chromium, opened_as
+from tests.simulator.viewer.browsing import (
+    check_form,
+    needs_chromium,
+    opened_as,
+    without_problems,
+)
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import hostile_run, id_of
 
@@ -68,29 +73,18 @@ def served(tmp_path: Path) -> Iterator[Served]:
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     found = context.new_page()
-    problems: list[str] = []
-    found.on("console", lambda message: problems.append(message.text))
-    found.on("pageerror", lambda error: problems.append(str(error)))
-    yield found
-    context.close()
     # Chromium tells of a server that was killed, and of keys that were refused.
-    assert [one for one in problems if "ERR_" not in one and "status of 400" not in one] == []
+    with without_problems(found, "ERR_", "status of 400"):
+        yield found
+    context.close()
 
 
 class Server:
     """`hallulab view` as a process of its own."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "hallulab",
-            "view",
-            str(folder),
-            "--no-browser",
-            "--annotator",
-            "Asha",
-        ]
+        view = ("view", str(folder), "--no-browser", "--annotator", "Asha")
+        command = [sys.executable, "-m", "hallulab", *view]
         environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         assert self.process.stdout is not None
@@ -331,8 +325,6 @@ def test_the_desk_fits_and_has_no_serious_violation(
         page.locator("#turn-0").focus()
         page.keyboard.press("y")
         expect(page.locator("#turn-0 .marking .saved")).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert find_violations(page) == []
+        check_form(page, width)
         page.goto(f"{served.base}/runs/{id_of(served, 'made')}/labels")
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert find_violations(page) == []
+        check_form(page, width)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
@@ -66,22 +64,9 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def post(served: Served, path: str, body: Any, **headers: str | None) -> tuple[int, Any]:
     """The status and the JSON or text of an answer to a request that writes."""
-    access = served.listening.access
-    usual: dict[str, str | None] = {
-        "cookie": f"{access.cookie}={access.token}",
-        "origin": served.base,
-        "x-hallulab": "1",
-        "content-type": "application/json",
-    }
-    sent = {name: value for name, value in (usual | headers).items() if value is not None}
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    request = urllib.request.Request(f"{served.base}{path}", data=data, headers=sent)
-    try:
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        text = error.read().decode()
-        return error.code, json.loads(text) if text.startswith("{") else text
+    status, text = served.post(path, data, **({"content-type": "application/json"} | headers))
+    return status, json.loads(text) if text.startswith("{") else text
 
 
 def press(served: Served, run: str = "small", **key: Any) -> tuple[int, Any]:

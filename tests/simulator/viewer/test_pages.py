@@ -97,12 +97,9 @@ def test_a_persona_of_many_is_typed(served: Served, monkeypatch: pytest.MonkeyPa
     assert '<select id="persona"' not in page
 
 
-@pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 40, "1e3", "²"])
+@pytest.mark.parametrize("page", ["0", "-1", "x", "9" * 40, "1e3", "c2b2"])
 def test_a_page_that_is_no_number_or_too_large_is_no_error(served: Served, page: str) -> None:
-    status, _ = served.get(
-        f"/runs/{id_of(served, 'plain')}/conversations?page={page.encode().hex() if page == '²' else page}"
-    )
-    assert status == 200
+    assert served.get(f"/runs/{id_of(served, 'plain')}/conversations?page={page}")[0] == 200
 
 
 def test_the_next_flagged_turn_is_led_to(served: Served) -> None:

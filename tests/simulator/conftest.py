@@ -12,3 +12,9 @@ from tests.simulator.compare.altered import with_another_prompt
 def changed_demo(demo_replay: RunFolder, tmp_path: Path) -> RunFolder:
     """The demo after a change of a prompt, in the folder `after`."""
     return with_another_prompt(demo_replay, tmp_path / "after")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """A run folder in which nothing is yet."""
+    return RunFolder(tmp_path)
