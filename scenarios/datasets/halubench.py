@@ -86,7 +86,7 @@ def _load_parquet_rows(path: Path) -> list[dict[str, object]]:
 
 def _rename_repeated(rows: Sequence[_HaluBenchLine]) -> list[_HaluBenchLine]:
     """Return the rows with unique identifiers; identifiers that are unique do not change."""
-    taken = {row.id for row in rows}
+    taken = {row.id for row in rows}  # all of them: `a-2` may be somebody's own identifier
     times: Counter[str] = Counter()
     apart = []
     for row in rows:
