@@ -79,7 +79,7 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
         return cast(Factory, point.load())
     except KeyboardInterrupt:
         raise
-    except BaseException as error:
+    except BaseException as error:  # other people's code may also raise SystemExit
         raise UsageError(
             f"{what} {name!r}: cannot load its entry point {point.value} ({describe_exception(error)})."
         ) from error

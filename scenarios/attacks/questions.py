@@ -178,6 +178,7 @@ def assemble_passages(
     if attack.injections:
         raise ValueError("questions take no injections")
     others = [other for other in everything if other.id != question.id]
+    # Rounded first: 0.07 * 100 is a little more than 7, and would become 8.
     count = math.ceil(round(attack.poison_ratio * len(question.supporting), 9))
     fakes = make_fake_answers(question, others, seed, 1 if attack.fake_answer else max(1, count))
     first = sorted(

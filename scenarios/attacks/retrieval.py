@@ -54,6 +54,7 @@ def draw_search_fate(knobs: RetrievalAttack, seed: int, persona: str, query: str
         query: the query.
     """
     generator = random.Random(digest([seed, "search", persona, query]))  # noqa: S311 - a seeded choice of data
+    # Both are drawn, also where the first decides: so one ratio does not move the choices of the other.
     empty, stale = generator.random(), generator.random()
     if empty < knobs.empty_ratio:
         return "empty"

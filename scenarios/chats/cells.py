@@ -78,6 +78,7 @@ def _read_node(node: ast.expr) -> Any:
     Raises:
         ValueError: it is none, such as a sum, or a name.
     """
+    # numpy writes `...` for the middle of a long array: what is left says less than the text.
     if isinstance(node, ast.Constant) and node.value is not Ellipsis:
         value = node.value
         return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -49,6 +49,7 @@ _START = 4096
 _USUAL = ("utf-8", "utf-8-sig")
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """Separator of columns → its name."""
+# A reply with its passages is longer than the 131,072 characters that Python's reader allows.
 csv.field_size_limit(sys.maxsize)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
 from hallulab.scenarios.chats.turns import ChatMessageRecord, read_chat_message
+from hallulab.scenarios.chats.values import get_text
 
 _ANY = ("text", "content", "value")
 _KEYS: Mapping[str, tuple[str, ...]] = {
@@ -132,13 +133,11 @@ def _rename_parts(message: Mapping[str, Any], content: str) -> Mapping[str, Any]
     parts = message.get(content)
     if not isinstance(parts, list):
         return message
-    return {**message, content: [_rename_part(part) for part in parts]}
-
-
-def _rename_part(part: Any) -> Any:
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if not isinstance(kind, str) or "-" not in kind:
-        return part
-    output = part.get("output", part.get("result"))
-    gave = output.get("value", output) if isinstance(output, Mapping) else output
-    return {**part, "type": kind.replace("-", "_"), "response": gave}
+    renamed = []
+    for part in parts:
+        if "-" in (kind := get_text(part, "type") or ""):
+            output = part.get("output", part.get("result"))
+            gave = output.get("value", output) if isinstance(output, Mapping) else output
+            part = {**part, "type": kind.replace("-", "_"), "response": gave}
+        renamed.append(part)
+    return {**message, content: renamed}

@@ -246,6 +246,7 @@ def _list_places(own: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _find_word(places: Iterable[Mapping[str, Any]], names: Iterable[str]) -> str | None:
     """Return the word that the nearest place has under the first of the names."""
     found = (place.get(name) for place in places for name in names)
+    # By `type`: True is an int, too, and no name.
     return next((str(one) for one in found if type(one) in (str, int) and str(one)), None)
 
 

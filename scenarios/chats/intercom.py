@@ -58,16 +58,13 @@ def _convert(part: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": _ROLES.get(str(kind), kind), "content": text}
 
 
-def _is_export(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is a conversation, or a list of conversations."""
-    return "conversation_parts" in value or value.get("type") == "conversation.list"
-
-
 INFO = ChatFormat(
     name="intercom",
     about="conversations of Intercom's API",
     endings=(".json",),
     read=read,
-    recognize=recognize_object(_is_export),
+    recognize=recognize_object(
+        lambda value: "conversation_parts" in value or value.get("type") == "conversation.list"
+    ),
     rank=0,
 )

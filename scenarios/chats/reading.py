@@ -205,6 +205,7 @@ class Reading:
         return self._chosen[key]
 
     def _choose(self, names: tuple[str, ...], fields: tuple[str, ...]) -> dict[str, str]:
+        # Reversed: of names that are one when folded, the first counts.
         folded = {fold_name(name): name for name in reversed(names)}
         layouts = [one for one in LAYOUTS if all(fold_name(name) in folded for name in one.needs)]
         known = dict(item for layout in reversed(layouts) for item in layout.fields.items())

@@ -83,6 +83,7 @@ def _read_object(
     if isinstance(value.get("output"), list):
         return read_items(value["output"], f"{where}.output", reading)
     if value.get("content") is not None or "role" in value:
+        # The `type` of a whole answer, such as `message`, would be taken for who speaks.
         return read_chat_message({"role": "assistant", **value, "type": None}, where, reading=reading)
     text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
     if text is not None:

@@ -160,6 +160,7 @@ def _add_turns(turns: list[Turn], more: Sequence[Turn]) -> list[Turn]:
 
 def _count_overlap(held: list[tuple[str, str]], fresh: list[tuple[str, str]]) -> int:
     """Return how many turns at the end of `held` are those at the beginning of `fresh`; in linear time."""
+    # The prefix function of Knuth, Morris and Pratt; None, which equals no turn, keeps both sides apart.
     row: list[tuple[str, str] | None] = [*fresh, None, *held[-len(fresh) :]]
     lengths = [0] * len(row)
     for at in range(1, len(row)):

@@ -21,24 +21,21 @@ from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import get_object, get_text, list_in, read_json_values
-from hallulab.scenarios.transcript import Conversation
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each simulation."""
-    for place, _, value in read_json_values(path):
-        results = require_object(value)
+    for place, _, file in read_json_values(path):
+        results = require_object(file)
         model = get_text(get_object(get_object(results, "info"), "agent_info"), "llm") or MODEL
         for number, simulation in enumerate(list_in(results, "simulations"), start=1):
             where = f"{place}, simulation {number}"
             with skip_wrong(reading, where):
-                one = _read_simulation(require_object(simulation), f"simulation-{number}", model, reading)
+                value = require_object(simulation)
+                said = read_said(list(_list_messages(value.get("messages"), reading)), "messages", reading)
+                about = ChatContext(id=get_text(value, "id"), model=model)
+                one = build_conversation(build_turns(said), about, f"simulation-{number}")
                 yield ReadChat(f"{path}, {where}", one)
-
-
-def _read_simulation(value: Mapping[str, Any], name: str, model: str, reading: Reading) -> Conversation:
-    said = read_said(list(_list_messages(value.get("messages"), reading)), "messages", reading)
-    return build_conversation(build_turns(said), ChatContext(id=get_text(value, "id"), model=model), name)
 
 
 def _list_messages(messages: Any, reading: Reading) -> Iterator[Any]:

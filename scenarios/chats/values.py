@@ -251,7 +251,7 @@ class _Scan:
         held = ""
         for block in texts:
             text = held + block
-            # An escape is not cut in two.
+            # An escape is not cut in two: backslashes at the end of a block wait for the next.
             held = text[len(text.rstrip("\\")) :]
             yield from self._cut(text[: len(text) - len(held)])
         if self._depth or self._in_string:

@@ -243,6 +243,7 @@ def choose_guideline(lines: Iterable[AnnotationLine]) -> str | None:
     counts: dict[str | None, int] = {}
     for line in lines:
         if not line.adjudicates:
+            # Taken out and put in again: the last line's guideline stands last, which decides a tie.
             counts[line.guideline] = counts.pop(line.guideline, 0) + 1
     most = max(counts.values(), default=0)
     return next((one for one in reversed(counts) if counts[one] == most), None)

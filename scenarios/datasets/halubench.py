@@ -7,7 +7,7 @@ Parquet file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Literal
@@ -56,20 +56,19 @@ def load_halubench(request: LoadRequest) -> LabelledData:
     Raises:
         UsageError: the request or a row is wrong.
     """
-    rows = _rename_repeated(list(_read(request)))
+    if request.data is not None and (request.data / LINES).is_file():
+        read = [row for _, row in read_records(request.data / LINES, _HaluBenchLine, SCHEMA)]
+    else:
+        path = request.file(FILE)
+        read = [
+            check_record(row, _HaluBenchLine, f"{path}, row {number}", SCHEMA)
+            for number, row in enumerate(_load_parquet_rows(path), start=1)
+        ]
+    rows = _rename_repeated(read)
     part = request.part(tuple(dict.fromkeys(row.source_ds for row in rows)))
     chosen = [row for row in rows if part in (None, row.source_ds)]
     left_out = Counter(_EMPTY for row in chosen if not row.answer.strip())
     return LabelledData(tuple(_label_row(row) for row in chosen if row.answer.strip()), dict(left_out))
-
-
-def _read(request: LoadRequest) -> Iterator[_HaluBenchLine]:
-    if request.data is not None and (request.data / LINES).is_file():
-        yield from (row for _, row in read_records(request.data / LINES, _HaluBenchLine, SCHEMA))
-        return
-    path = request.file(FILE)
-    for number, row in enumerate(_load_parquet_rows(path), start=1):
-        yield check_record(row, _HaluBenchLine, f"{path}, row {number}", SCHEMA)
 
 
 def _load_parquet_rows(path: Path) -> list[dict[str, object]]:
@@ -87,7 +86,7 @@ def _load_parquet_rows(path: Path) -> list[dict[str, object]]:
 
 def _rename_repeated(rows: Sequence[_HaluBenchLine]) -> list[_HaluBenchLine]:
     """Return the rows with unique identifiers; identifiers that are unique do not change."""
-    taken = {row.id for row in rows}
+    taken = {row.id for row in rows}  # all of them: `a-2` may be somebody's own identifier
     times: Counter[str] = Counter()
     apart = []
     for row in rows:

@@ -181,16 +181,13 @@ def _find(row: Mapping[str, Any], names: Iterable[str], what: str) -> str | None
         FormatError: there are several.
     """
     folded = {fold_name(name) for name in names}
-    found = [name for name, value in row.items() if fold_name(name) in folded and not _is_missing(value)]
+    there = [name for name in row if fold_name(name) in folded and row[name] not in (None, "")]
+    found = [name for name in there if not (isinstance(row[name], float) and isnan(row[name]))]
     if len(found) > 1:
         raise FormatError(
             f"{' and '.join(f'`{name}`' for name in found)} could both be the {what}. Delete or rename one."
         )
     return found[0] if found else None
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and isnan(value))
 
 
 def _read_label(name: str, value: Any, reading: Reading) -> bool:

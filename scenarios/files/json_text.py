@@ -356,6 +356,7 @@ class LineWriter:
             ) from error
 
     def _write(self, data: bytes) -> None:
+        # A disk that fills up takes the first part of a line, and that is no error of the system.
         if os.write(self._descriptor, data) != len(data):
             raise OSError(28, "No space left on device")
 

@@ -115,7 +115,7 @@ class Conversion:
 
         patience_s = max(PATIENCE_S, PATIENCE_TIMES * self._seconds)
         patience = threading.Timer(patience_s, give_up)
-        patience.daemon = True
+        patience.daemon = True  # else an interrupted command would wait for it
         patience.start()
         try:
             with suppress(BrokenPipeError):  # that it has ended is noticed when its answer is read

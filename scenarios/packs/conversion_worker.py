@@ -82,6 +82,7 @@ def _convert(suffix: str, content: bytes) -> tuple[dict[str, object], bytes]:
 def _take_over_streams() -> tuple[BinaryIO, BinaryIO]:
     """Return standard input and output, and leave nothing in their places."""
     asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # A package that prints would break the protocol, one that asks would eat a document.
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)

@@ -13,8 +13,11 @@ import json
 import random
 from typing import NamedTuple, get_args
 
-from hallulab.scenarios.datasets.audit_corpus.responses import Response, write_response
-from hallulab.scenarios.datasets.audit_corpus.schedule import schedule_hallucinations
+from hallulab.scenarios.datasets.audit_corpus.responses import (
+    Response,
+    schedule_hallucinations,
+    write_response,
+)
 from hallulab.scenarios.datasets.audit_corpus.sources import (
     CorpusPlan,
     Source,

@@ -52,21 +52,16 @@ def read(content: bytes | str) -> Extracted:
     # A page shows a row of blanks as one, and markdownify's time grows with the square of its length.
     soup = BeautifulSoup(_MANY_BLANKS.sub(" " * _BLANKS, content), "html5lib")
     named = soup.head.title.get_text() if soup.head and soup.head.title else ""
-    _remove_unsaid(soup)
-    page = _choose_main(soup)
+    for unsaid in (*soup.find_all(_is_unsaid), *soup.find_all(string=lambda text: isinstance(text, Comment))):
+        unsaid.extract()
+    # The part of a page that says of itself that it is the main one; else all of it.
+    mains = (one for one in soup.find_all(True) if one.name == "main" or one.get("role") == "main")
+    page = next((one for one in mains if one.get_text(strip=True)), soup)
     _end_headings(page)
     html_marks.write_marks(page)
     heading = page.find("h1")
     title = " ".join((heading.get_text() if heading else named).split())
     return Extracted(html_markdown.convert(page), title or None, notes)
-
-
-def _choose_main(soup: BeautifulSoup) -> Tag:
-    """Return the part of a page that says of itself that it is the main one; else the page."""
-    for element in soup.find_all(True):
-        if (element.name == "main" or element.get("role") == "main") and element.get_text(strip=True):
-            return element
-    return soup
 
 
 def _end_headings(page: Tag) -> None:
@@ -78,15 +73,8 @@ def _end_headings(page: Tag) -> None:
                 heading.insert_after(element.extract())
 
 
-def _remove_unsaid(soup: BeautifulSoup) -> None:
-    """Remove what is not shown, is struck out, or stands around the text."""
-    for element in soup.find_all(_is_unsaid):
-        element.extract()
-    for comment in soup.find_all(string=lambda text: isinstance(text, Comment)):
-        comment.extract()
-
-
 def _is_unsaid(element: Tag) -> bool:
+    """Return whether an element is not shown, is struck out, or stands around the text."""
     if element.name in _NOT_SAID or element.has_attr("hidden") or element.get("aria-hidden") == "true":
         return True
     if element.name == "title" or (element.name == "desc" and element.find_parent("svg")):

@@ -78,7 +78,7 @@ def _show_words(token: re.Match[str]) -> str:
 
 
 def _show_general(value: Decimal) -> str:
-    with localcontext(prec=15):
+    with localcontext(prec=15):  # as Excel: 0.1 + 0.2 is 0.3
         value = +value
     if value == 0:
         return "0"
@@ -94,6 +94,7 @@ def _fill_digits(value: Decimal, pattern: str, exponent: str | None) -> str:
         return f"{value:.{places}E}"
     whole, _, fraction = pattern.rstrip(",").partition(".")
     value = value.scaleb(-3 * (len(pattern) - len(pattern.rstrip(","))))
+    # `quantize` refuses more digits than the precision, and a code may ask for 255 of them.
     with localcontext(prec=1000):
         value = value.quantize(Decimal(1).scaleb(-len(fraction)), ROUND_HALF_UP)
     text, _, decimals = f"{value:f}".partition(".")

@@ -122,7 +122,7 @@ class _OdtPage:
         """Return the mark of a note; keep the note for the end."""
         mark = escape("".join(text for one in find_all(note, "note-citation") for text in one.itertext()))
         number = len(self.footnotes)
-        self.footnotes.append("")
+        self.footnotes.append("")  # its place: a note in this one comes after it
         body = "".join(self.write(child, lists) for child in note)
         body = body.replace("<p>", f"<p>[{mark}] ", 1)
         self.footnotes[number] = f'<div id="note{number}">{body}</div>'

@@ -82,7 +82,7 @@ def _read_outline(outline: Element | None) -> int:
 
 
 def _read_int(element: Element | None, default: int = 0) -> int:
-    text = element.get("val", "") if element is not None else ""
+    text = _get_value(element)
     return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else default
 
 
@@ -104,7 +104,7 @@ class ParagraphNumbers:
         by_style = id is None
         if id is None and style.number is not None:
             id = style.number.find("numId")
-        name = id.get("val", "") if id is not None else ""
+        name = _get_value(id)
         kind = self._find_kind(name)
         if kind is None:
             return "", 0
@@ -132,8 +132,7 @@ class ParagraphNumbers:
             if style is None:
                 return kind
             number = self._styles.find_by_id(style.get("val", "")).number
-            id = number.find("numId") if number is not None else None
-            name = id.get("val", "") if id is not None else ""
+            name = "" if number is None else _get_value(number.find("numId"))
         return None
 
     @staticmethod
@@ -178,24 +177,24 @@ def _write_label(
     levels: dict[str, Element], counts: list[int | None], starts: dict[int, int], level: int
 ) -> str:
     shown = levels[str(level)]
-    if _get_format(shown) == "bullet":
+    if _get_value(shown.find("numFmt"), "decimal") == "bullet":
         return "-"
     legal = is_on(shown.find("isLgl"))
-    pattern = shown.find("lvlText")
 
     def write(found: re.Match[str]) -> str:
         at = int(found[1]) - 1
         count = counts[at]
         number = starts.get(at, 0) if count is None else count
-        kind = _get_format(levels[str(at)]) if str(at) in levels and not legal else "decimal"
+        own = levels[str(at)].find("numFmt") if str(at) in levels and not legal else None
+        kind = _get_value(own, "decimal")
         return write_number(number, kind)
 
-    return re.sub(r"%([1-9])", write, pattern.get("val", "") if pattern is not None else "").strip()
+    return re.sub(r"%([1-9])", write, _get_value(shown.find("lvlText"))).strip()
 
 
-def _get_format(level: Element) -> str:
-    found = level.find("numFmt")
-    return found.get("val", "decimal") if found is not None else "decimal"
+def _get_value(element: Element | None, default: str = "") -> str:
+    """Return the value of a property; the default where the property, or its value, is missing."""
+    return default if element is None else element.get("val", default)
 
 
 def write_number(number: int, kind: str) -> str:

@@ -10,8 +10,7 @@ import pytest
 
 from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.datasets.audit_corpus import generate, read_sentence_meta
-from hallulab.scenarios.datasets.audit_corpus.responses import write_response
-from hallulab.scenarios.datasets.audit_corpus.schedule import schedule_hallucinations
+from hallulab.scenarios.datasets.audit_corpus.responses import schedule_hallucinations, write_response
 from hallulab.scenarios.datasets.audit_corpus.sources import (
     Blueprint,
     Fact,
