@@ -320,6 +320,7 @@ def _build_pool(
     return made(
         collect_endpoints(experiment),
         recording=recording,
+        # A wave is sent when all wait for one: a request that waits for a place would never be in it.
         concurrency=EVERYTHING if patient else experiment.at_once,
         timeout_s=experiment.timeout,
         transport=transport,
