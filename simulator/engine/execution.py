@@ -228,7 +228,7 @@ class JournalWriter:
                     self._written.add_conversation(conversation)
                 self._turns.remove(conversation.id)
                 self._turns.remove(derive_next_try(conversation.id))  # it failed as its earlier try did
-            case EvidenceFound(conversation):
+            case EvidenceFound(conversation):  # a second line of the conversation, which counts
                 self._written.add_conversation(conversation)
             case VerdictDone(verdict):
                 at = self._index.judged.get(build_verdict_key(verdict))

@@ -21,9 +21,9 @@ from hallulab.chatbots.protocol import has_memory
 from hallulab.detectors.base.protocol import run_detector
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.transcript import Conversation, Message, Turn, TurnView, Verdict
+from hallulab.scenarios.transcript import Conversation, Message, Turn, Verdict
 from hallulab.simulator.engine.conversation import ConversationKey, build_ended_conversation, converse
-from hallulab.simulator.engine.participants import Participants
+from hallulab.simulator.engine.participants import Participants, build_view
 from hallulab.simulator.engine.plan import Job
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.journals import VerdictKey, build_verdict_key, derive_next_try
@@ -262,13 +262,9 @@ class LocalExecutor:
     ) -> None:
         turn = conversation.turns[key.turn]
         async with self._judgement_slots:
-            view = TurnView(
-                history=tuple(said[: 2 * conversation.depth(turn.index)]),
-                question=turn.user,
-                passages=turn.passages,
-                reply=turn.reply,
-                knowledge=self._participants.knowledge,
-            )
+            # A turn is two messages, and the depth counts those before a branch, too.
+            before = said[: 2 * conversation.depth(turn.index)]
+            view = build_view(turn, before, self._participants.evidence)
             with self._participants.count_as_work():
                 [judgement] = await run_detector(self._detectors[key.detector], [view])
         require_running()

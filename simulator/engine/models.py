@@ -310,6 +310,7 @@ def _build_pool(
     return ModelPool(
         collect_endpoints(experiment),
         recording=recording,
+        # A wave is sent when all wait for one: a request that waits for a place would never be in it.
         concurrency=EVERYTHING if patient else experiment.at_once,
         timeout_s=experiment.timeout,
         transport=transport,

@@ -78,11 +78,6 @@ class Participants:
         if waves is not None:
             require_batchable(self.detectors)
 
-    @property
-    def knowledge(self) -> Retriever | None:
-        """The knowledge base that detectors may search; None: there are no documents."""
-        return None if self.evidence is None else self.evidence.retriever
-
     def keep_answers(self) -> AbstractContextManager[None]:
         """Keep answers of models until the block ends, for all who ask the same."""
         return self._pool.recording.stretch()
@@ -181,6 +176,17 @@ def make_detectors(
                 )
             detectors.append(made)
     return detectors
+
+
+def build_view(turn: Turn, history: Sequence[Message], evidence: EvidenceSource | None) -> TurnView:
+    """Return what detectors see of a turn; they may search where evidence is searched."""
+    return TurnView(
+        history=tuple(history),
+        question=turn.user,
+        passages=turn.passages,
+        reply=turn.reply,
+        knowledge=None if evidence is None else evidence.retriever,
+    )
 
 
 def is_model_needed(detectors: Sequence[Detector]) -> bool:
@@ -283,13 +289,8 @@ class ScriptedUser:
             raise UserFailed(
                 f"the script asks what {by} says, and it has no evidence: {error}", ()
             ) from error
-        view = TurnView(
-            history=tuple(history[:-2]),
-            question=turn.user,
-            passages=turn.passages,
-            reply=turn.reply,
-            knowledge=None if self._evidence is None else self._evidence.retriever,
-        )
+        # The last two messages are the turn itself.
+        view = build_view(turn, history[:-2], self._evidence)
         [judgement] = await run_detector(self._detectors[by], [view])
         if judgement.outcome != "scored" or judgement.flagged is None:
             why = judgement.error or judgement.outcome

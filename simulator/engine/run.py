@@ -238,6 +238,7 @@ async def run_experiment(
             await run.serve()
             provenance = run.describe_provenance()
             made_by = provenance.made_by
+            # Before the conversations: whoever reads the folder meanwhile knows by it which of them count.
             provenance.write(folder, journals, settings.fresh, branching.free if branching else None)
             jobs = [] if made_by is None else plan(experiment, scenario, made_by, branching)
             async with run.working() as executor:

@@ -25,7 +25,7 @@ from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMis
 from hallulab.simulator.engine.execution import freeze_long_lived_objects
 from hallulab.simulator.engine.executors import TaskExecutor, WorkTask
 from hallulab.simulator.engine.models import make_limits, open_pool
-from hallulab.simulator.engine.workers import Driver, Line, WorkerConfig
+from hallulab.simulator.engine.workers import Driver, MessageLine, WorkerConfig
 from hallulab.simulator.records.experiment import Experiment
 
 
@@ -70,7 +70,7 @@ def main(descriptor: int, libraries: Sequence[str]) -> None:
     serve(Pipe(descriptor), libraries)
 
 
-def serve(line: Line, libraries: Sequence[str]) -> None:
+def serve(line: MessageLine, libraries: Sequence[str]) -> None:
     """Perform tasks until the line ends, or until a message ends it, in an event loop of its own."""
     for library in libraries:
         importlib.import_module(library)
@@ -121,7 +121,7 @@ class ModelWork:
 class _WorkerMain:
     """Performs the tasks that the other process sends, and sends the events."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: MessageLine) -> None:
         self._line = line
         self._kept: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._recording = threading.Lock()
@@ -142,6 +142,7 @@ class _WorkerMain:
                     self._kept.put(*parts)
                 else:
                     loop.call_soon_threadsafe(self._tasks.put_nowait, tuple(parts))
+            # Whoever waits until an answer is kept learns so that the run has ended.
             self._kept.put(None)
             with suppress(RuntimeError):  # the loop has ended by itself
                 loop.call_soon_threadsafe(self._tasks.put_nowait, None)
@@ -197,7 +198,7 @@ class _WorkerMain:
 class _Warnings(logging.Handler):
     """Sends warnings, without their tracebacks, to be shown there."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: MessageLine) -> None:
         super().__init__(logging.WARNING)
         self._line = line
 

@@ -48,6 +48,7 @@ class ProcessLine:
         ours, theirs = socket.socketpair()
         with theirs:
             given = (json.dumps(sys.path), str(theirs.fileno()), *libraries)
+            # -P: else a file in the working directory could stand for a module.
             command = [sys.executable, "-P", "-c", _BEGIN, *given]
             # In a session of its own: Ctrl-C is for this process, which then ends the workers.
             self._process = subprocess.Popen(  # noqa: S603 (ours)
@@ -115,18 +116,18 @@ class _Actor:
 
 
 class _LineEnds:
-    """The worker's end of a line, within an actor (a `Line`)."""
+    """The worker's end of a line, within an actor (a `MessageLine`)."""
 
     def __init__(self) -> None:
         self.heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.said: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def send(self, message: Any) -> None:
-        """See `Line`."""
+        """See `MessageLine`."""
         self.said.put(message)
 
     def __iter__(self) -> Iterator[Any]:
-        """See `Line`."""
+        """See `MessageLine`."""
         while True:
             yield self.heard.get()
 

@@ -41,7 +41,7 @@ SLOW_TO_SEARCH = ("lancedb",)
 """Libraries that are imported at the first search, which stops all conversations of a process for seconds."""
 
 
-class Line(Protocol):
+class MessageLine(Protocol):
     """One end of what connects a worker with the process that started it."""
 
     def send(self, message: Any) -> None:
@@ -51,7 +51,7 @@ class Line(Protocol):
         """Yield what comes until the other end is closed. Blocks."""
 
 
-class WorkerLine(Line, Protocol):
+class WorkerLine(MessageLine, Protocol):
     """The end of the process that has started the worker."""
 
     def explain_end(self) -> str:
@@ -279,6 +279,7 @@ class _Worker:
             _WorkerExited: it ended before.
             HallulabError: it cannot.
         """
+        # Several tasks wait for it, and one that is cancelled must not cancel it for the others.
         await asyncio.shield(self._ready)
 
     async def perform(self, task: _TaskUnderWay) -> None:

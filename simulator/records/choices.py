@@ -44,6 +44,7 @@ def count_users(experiment: Experiment, scenario: Scenario) -> int:
 def enumerate_seeds(experiment: Experiment, scenario: Scenario) -> range:
     """Return the seeds of the experiment's users."""
     personas = len(select_personas(experiment, scenario))
+    # Rounded up: with the last seed, some personas may not be drawn.
     repeats = experiment.repeats if experiment.count is None else -(-experiment.count // max(1, personas))
     return range(experiment.seed, experiment.seed + repeats)
 
@@ -76,6 +77,7 @@ def get_model_name(experiment: Experiment, role: str) -> str:
 def draw_user_model(experiment: Experiment, persona: str, seed: int) -> str:
     """Return which of `Experiment.user_models` plays a user, whichever chatbot that talks with."""
     names = experiment.user_models
+    # The same draw as of manners; there is always a name, which its type does not say.
     return draw_manner(names, persona, seed) or names[0]
 
 

@@ -33,6 +33,7 @@ from hallulab.simulator.records.journal_files import (
     list_shards,
 )
 
+# Nine digits: the identifier may be a stranger's, and Python reads no number of thousands of digits.
 _TRY = re.compile(r"-try([0-9]{1,9})$")
 
 Judged = tuple[Conversation, Sequence[Verdict]]

@@ -198,6 +198,7 @@ def compute_identity(
     Code and prompts are not in it: if they change, their results are made again (`Provenance.write`).
     """
     language = choose_language(experiment, scenario)
+    # The names are words of the sentence that says what differs (`require_same_experiment`).
     return {
         "scenario": f"{scenario.name} {compute_scenario_version(scenario)}",
         "user model": ", ".join(map(experiment.served_name, experiment.user_models)),

@@ -119,6 +119,7 @@ def listen(port: int | None) -> Listening:
         OperationalError: the port that was asked for is taken.
     """
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # Else the port of a viewer that has just ended stays taken for a minute.
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     for candidate in (PORT, 0) if port is None else (port,):
         try:

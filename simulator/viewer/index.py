@@ -234,6 +234,7 @@ class RunIndex:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             db = sqlite3.connect(self.path, timeout=30)
             try:
+                # Pages read the index while it grows.
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = OFF")  # it can be built again
                 lay_out_tables(db)

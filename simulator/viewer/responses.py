@@ -83,6 +83,7 @@ def answer_page(template: str, **values: Any) -> Response:
     body = replace_surrogates(text).encode()  # half characters, as names of folders may have, become U+FFFD
     if len(body) <= LARGE:
         return HTMLResponse(body)
+    # The quickest level: it is about memory, not about the way to a browser on this machine.
     return StreamingResponse(_unpack(zlib.compress(body, 1)), media_type="text/html")
 
 

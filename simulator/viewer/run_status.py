@@ -207,6 +207,7 @@ def _start(command: Sequence[str], folder: Path, text: str) -> Popen[bytes]:
             (folder / LOG).open("xb") as log,
         ):
             given.write(text.encode())
+            # The process inherits the place, too, and would begin to read at the end.
             given.seek(0)
             arguments = [*command, "run", "-c", _GIVEN, "--out", str(folder)]
             return start_supervised(arguments, output=DEVNULL, errors=log.fileno(), reads=given.fileno())
