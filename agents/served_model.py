@@ -1,17 +1,12 @@
 """Which model an endpoint serves, the numbers tuned for that model, and which models check claims.
 
-Which models check claims, and with which prompts.
-The report uses this to mark chatbots that are judged by their own verifier.
+Tuned numbers and results belong to a model, not to a name: anybody can serve any model under any name. vLLM
+lists for each model its `root`: a folder or a hub name. Folders made by `hallulab serve` end with the digest
+of their weights (`hallulab.agents.serving.prepare.locate_served_folder`). So `root` identifies a model of the
+catalogue, whatever its served name. Where the endpoint or the recording gives none, the served name decides.
 
-Which model an endpoint serves under a name. Tuned numbers and results belong to a model, not to a name.
-Anybody can serve any model under any name. vLLM lists for each model its `root`: a folder or a hub name.
-Folders made by `hallulab serve` end with the digest of their weights
-(`hallulab.agents.serving.prepare.locate_served_folder`). So `root` identifies a model of the catalogue,
-whatever its served name. If the endpoint or the recording gives no `root`, the served name decides.
-
-Files of tuned numbers use the catalogue's names.
-
-Numbers tuned for models of the catalogue, from a package's `tuned.yaml`: number's name → model → value.
+Tuned numbers stand in a package's `tuned.yaml`: number's name → model's name in the catalogue → value. The
+report marks chatbots that are judged by their own verifier.
 """
 
 from __future__ import annotations

