@@ -22,7 +22,7 @@ from pydantic import Field, TypeAdapter, field_validator
 
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import Prompt
-from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME, CatalogueModel
+from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME
 from hallulab.agents.serving.prepare import DIGEST_DIGITS
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
@@ -49,7 +49,15 @@ def find_known_name(name: str, root: str | None) -> str | None:
     """
     if root is None:
         return name if name in CATALOGUE else None
-    return next((model.name for model in CATALOGUE.values() if _is_root_of(model, root)), None)
+    for model in CATALOGUE.values():
+        if model.wheels is None:
+            is_root = root == model.hub
+        else:
+            # The end of the folder's name that `locate_served_folder` gives.
+            is_root = PurePath(root).name.endswith(f"-{model.wheels.digests[GGUF_NAME][:DIGEST_DIGITS]}")
+        if is_root:
+            return model.name
+    return None
 
 
 def is_small_model(client: ModelClient) -> bool:
@@ -97,12 +105,6 @@ def list_model_warnings(pool: ModelPool) -> list[str]:
                 "tuned for that model are not used."
             )
     return said
-
-
-def _is_root_of(model: CatalogueModel, root: str) -> bool:
-    if model.wheels is None:
-        return root == model.hub
-    return PurePath(root).name.endswith(f"-{model.wheels.digests[GGUF_NAME][:DIGEST_DIGITS]}")
 
 
 EVEN_ODDS = 0.5

@@ -131,7 +131,8 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
         reply, passages = answer.get("reply"), answer.get("passages")
     if not isinstance(reply, str):
         keys = sorted(answer) if isinstance(answer, Mapping) and FOREIGN not in answer else None
-        returned = remove_keys(_show(answer))[:80] if keys is None else f"a dict with {keys}"
+        shown = str(answer[FOREIGN]) if isinstance(answer, Mapping) and FOREIGN in answer else repr(answer)
+        returned = remove_keys(shown)[:80] if keys is None else f"a dict with {keys}"
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
     text = validate_reply(target, reply)
     if passages is None:
@@ -140,10 +141,6 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
             raise ChatbotError(f"{target} returned `{misnamed[0]}`, which is not read. Call it `passages`.")
         return text, None
     return text, read_passages(target, passages)
-
-
-def _show(value: object) -> str:
-    return str(value[FOREIGN]) if isinstance(value, Mapping) and FOREIGN in value else repr(value)
 
 
 class AutoGenBot(CallableBot):

@@ -284,8 +284,10 @@ def premature_stop(
         return f"{conversation.stop_reason} after {len(replies)} of at least {min_turns} replies"
     if persona is None or conversation.stop_reason == "gave_up":
         return None
-    if any(_about(goal, reply) for goal in persona.goals for reply in replies):
-        return None
+    given = [set(_content_words(reply)) for reply in replies]
+    for wanted in (set(_content_words(goal)) for goal in persona.goals):
+        if wanted and any(len(wanted & words) >= math.ceil(len(wanted) / 2) for words in given):
+            return None
     return "goal_reached, but no reply has to do with any goal"
 
 
@@ -317,12 +319,6 @@ def _long_enough(text: str) -> str | None:
     """Return the words of a message, or None if there are too few to compare."""
     words = _words(text)
     return words if len(words.split()) >= SHORT_WORDS else None
-
-
-def _about(goal: str, reply: str) -> bool:
-    wanted = set(_content_words(goal))
-    given = set(_content_words(reply))
-    return bool(wanted) and len(wanted & given) >= math.ceil(len(wanted) / 2)
 
 
 def _content_words(text: str) -> Iterator[str]:
