@@ -1,8 +1,8 @@
 """AutoGen agents that ask models through our sessions, and role agents that answer a message.
 
-Role agents: a receptionist that routes a message to a specialist, and specialists that answer.
-Both are AutoGen agents on one of our sessions, so their calls are booked like all others. AutoGen agents
-keep state. Each is made for one message, so that a request depends on its arguments only.
+A receptionist routes a message to a specialist, who answers. Both are AutoGen agents on one of our sessions,
+so their calls are booked like all others. Each is made for one message: AutoGen agents keep state, and a
+request must depend on its arguments only.
 Source: HalluDetect, appendix A.1.5 and D.5 (AgentBot: receptionist, then paralegal, lawyer or drafter).
 """
 
@@ -179,17 +179,15 @@ def _wire_messages(message: LLMMessage) -> list[WireMessage]:
     if isinstance(message, AssistantMessage):
         if isinstance(message.content, str):
             return [{"role": "assistant", "content": message.content}]
-        return [
-            {"role": "assistant", "content": None, "tool_calls": [_called(one) for one in message.content]}
+        calls = [
+            {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.arguments}}
+            for one in message.content
         ]
+        return [{"role": "assistant", "content": None, "tool_calls": calls}]
     if not isinstance(message.content, str):
         raise ValueError("a message with a picture, which no model of ours is sent")
     name = re.sub(r"[^\w-]", "_", message.source, flags=re.ASCII)[:_NAME_LENGTH]
     return [{"role": "user", "name": name, "content": message.content}]
-
-
-def _called(call: FunctionCall) -> dict[str, Any]:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 def _tool(tool: Tool | ToolSchema) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Run coroutines and threads so that SIGTERM and other people's failures do not stop a run.
 
-Run a command's coroutine so that SIGTERM ends it as Ctrl-C does: it is cancelled at an `await`.
-An exception raised at any other place could break the event loop's bookkeeping: it leaves tasks that nobody
-awaits, and libraries that catch everything go on.
+SIGTERM ends a command's coroutine as Ctrl-C does: it is cancelled at an `await`. An exception raised at any
+other place could break the event loop's bookkeeping: it leaves tasks that nobody awaits, and libraries that
+catch everything go on.
 """
 
 from __future__ import annotations

@@ -135,14 +135,11 @@ class _Steps:
         thread = threading.get_ident()
         step, task = self._steps.get(thread, (None, None))
         if task is None or progress.step != step:
-            self._finish(task)
+            if task is not None:
+                total = self._shown.tasks[task].total or 1
+                self._shown.update(task, total=total, completed=total)
             task = self._shown.add_task(progress.step, total=progress.total)
             self._steps[thread] = progress.step, task
             if self._announced:
                 print(render_one_line(f"{progress.step} …"), file=sys.stderr, flush=True)
         self._shown.update(task, completed=progress.done, total=progress.total)
-
-    def _finish(self, task: TaskID | None) -> None:
-        if task is not None:
-            total = self._shown.tasks[task].total or 1
-            self._shown.update(task, total=total, completed=total)

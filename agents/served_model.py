@@ -1,17 +1,12 @@
 """Which model an endpoint serves, the numbers tuned for that model, and which models check claims.
 
-Which models check claims, and with which prompts.
-The report uses this to mark chatbots that are judged by their own verifier.
+Tuned numbers and results belong to a model, not to a name: anybody can serve any model under any name. vLLM
+lists for each model its `root`: a folder or a hub name. Folders made by `hallulab serve` end with the digest
+of their weights (`hallulab.agents.serving.prepare.locate_served_folder`). So `root` identifies a model of the
+catalogue, whatever its served name. Where the endpoint or the recording gives none, the served name decides.
 
-Which model an endpoint serves under a name. Tuned numbers and results belong to a model, not to a name.
-Anybody can serve any model under any name. vLLM lists for each model its `root`: a folder or a hub name.
-Folders made by `hallulab serve` end with the digest of their weights
-(`hallulab.agents.serving.prepare.locate_served_folder`). So `root` identifies a model of the catalogue,
-whatever its served name. If the endpoint or the recording gives no `root`, the served name decides.
-
-Files of tuned numbers use the catalogue's names.
-
-Numbers tuned for models of the catalogue, from a package's `tuned.yaml`: number's name → model → value.
+Tuned numbers stand in a package's `tuned.yaml`: number's name → model's name in the catalogue → value. The
+report marks chatbots that are judged by their own verifier.
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ from pydantic import Field, TypeAdapter, field_validator
 
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import Prompt
-from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME, CatalogueModel
+from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME
 from hallulab.agents.serving.prepare import DIGEST_DIGITS
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
@@ -54,7 +49,15 @@ def find_known_name(name: str, root: str | None) -> str | None:
     """
     if root is None:
         return name if name in CATALOGUE else None
-    return next((model.name for model in CATALOGUE.values() if _is_root_of(model, root)), None)
+    for model in CATALOGUE.values():
+        if model.wheels is None:
+            is_root = root == model.hub
+        else:
+            # The end of the folder's name that `locate_served_folder` gives.
+            is_root = PurePath(root).name.endswith(f"-{model.wheels.digests[GGUF_NAME][:DIGEST_DIGITS]}")
+        if is_root:
+            return model.name
+    return None
 
 
 def is_small_model(client: ModelClient) -> bool:
@@ -102,12 +105,6 @@ def list_model_warnings(pool: ModelPool) -> list[str]:
                 "tuned for that model are not used."
             )
     return said
-
-
-def _is_root_of(model: CatalogueModel, root: str) -> bool:
-    if model.wheels is None:
-        return root == model.hub
-    return PurePath(root).name.endswith(f"-{model.wheels.digests[GGUF_NAME][:DIGEST_DIGITS]}")
 
 
 EVEN_ODDS = 0.5

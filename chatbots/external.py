@@ -1,16 +1,12 @@
 """Your own bot: behind an OpenAI-compatible endpoint, a Python callable, or an AutoGen agent or team.
 
-A bot behind an endpoint gets the whole dialogue and answers.
-
-A bot under test that is an AutoGen agent or team, or a function that makes one: `module:attribute`.
-It gets the user's messages one by one and remembers the conversation itself. Its last message is the reply.
-Outputs of its tools and contents of its memories since the user's message are the passages.
-
-A bot under test that is a Python callable: `module:attribute`, from the working directory or installed.
-It is called with the dialogue, a list of `{"role": "user" | "assistant", "content": str}`. It returns the
-reply, or `{"reply": str, "passages": [...]}` with what it read: texts, or `{"text", "id", "document"}`.
-It may be async. Each conversation has its own process, so the bot's state belongs to one conversation
-(`hallulab.chatbots.bot_process`).
+A bot behind an endpoint gets the whole dialogue and answers. The others are `module:attribute`, from the
+working directory or installed. A callable, perhaps async, gets the dialogue, a list of `{"role": "user" |
+"assistant", "content": str}`, and returns the reply, or `{"reply": str, "passages": [...]}` with what it
+read: texts, or `{"text", "id", "document"}`. An AutoGen agent or team, or a function that makes one, gets the
+user's messages one by one; its last message is the reply, and outputs of its tools and contents of its
+memories since the user's message are the passages. Each conversation has its own process, so the bot's state
+belongs to one conversation (`hallulab.chatbots.bot_process`).
 """
 
 from __future__ import annotations
@@ -135,7 +131,8 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
         reply, passages = answer.get("reply"), answer.get("passages")
     if not isinstance(reply, str):
         keys = sorted(answer) if isinstance(answer, Mapping) and FOREIGN not in answer else None
-        returned = remove_keys(_show(answer))[:80] if keys is None else f"a dict with {keys}"
+        shown = str(answer[FOREIGN]) if isinstance(answer, Mapping) and FOREIGN in answer else repr(answer)
+        returned = remove_keys(shown)[:80] if keys is None else f"a dict with {keys}"
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
     text = validate_reply(target, reply)
     if passages is None:
@@ -144,10 +141,6 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
             raise ChatbotError(f"{target} returned `{misnamed[0]}`, which is not read. Call it `passages`.")
         return text, None
     return text, read_passages(target, passages)
-
-
-def _show(value: object) -> str:
-    return str(value[FOREIGN]) if isinstance(value, Mapping) and FOREIGN in value else repr(value)
 
 
 class AutoGenBot(CallableBot):

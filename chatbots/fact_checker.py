@@ -126,6 +126,7 @@ class FactCheckerBot(PromptEngineeredBot):
     async def _verify_all(self, work: Draft, claims: list[str]) -> list[float]:
         """Return P(supported) of each claim. All are asked at once; calls are kept in the claims' order."""
         ledgers: list[list[Call]] = [[] for _ in claims]
+        # A failed one is raised below, when the calls of all the others are in the ledger.
         results = await asyncio.gather(
             *(self._verify(work, claim, ledger) for claim, ledger in zip(claims, ledgers, strict=True)),
             return_exceptions=True,

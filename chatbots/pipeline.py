@@ -1,14 +1,12 @@
 """Shared steps of our chatbots: search, prompt strategies, generation, and a tidy reply.
 
-The steps that chatbots share: reformulate, retrieve, put evidence into a prompt, generate.
 Every prompt with evidence begins with the same frame (task and documents); its own instructions follow. So
 all requests of a turn, and of chatbots that retrieved the same passages, share a long prefix that the server
 computes once.
 
-Prompt strategies against wrong documents, for any of our chatbots (RAG-Trust section 3).
-The paper describes four strategies and prints none, so the texts in `prompts/strategy_*.txt` are ours. A
-strategy's text follows the bot's own instructions for its draft, so all strategies share the frame and the
-documents before it.
+Prompt strategies against wrong documents, for any of our chatbots: RAG-Trust, section 3, describes four and
+prints none, so the texts in `prompts/strategy_*.txt` are ours. A strategy's text follows the bot's own
+instructions for its draft, after the frame and the documents.
 """
 
 from __future__ import annotations

@@ -156,7 +156,8 @@ def _resolve_experiment(
     return load_experiment(None, {**values, **given}).with_places_of(experiment)
 
 
-async def _detect(options: DetectOptions) -> Run:
+@make_verb(DetectOptions)
+async def adetect(options: DetectOptions) -> Run:
     """Judge the turns of a saved run that lack a verdict, and report, as `hallulab detect` does."""
     from hallulab.simulator.engine.command import detect_from_options
 
@@ -164,7 +165,8 @@ async def _detect(options: DetectOptions) -> Run:
     return _open_run(folder, scenario, reports=True)
 
 
-async def _judge(options: JudgeOptions) -> list[Judgement]:
+@make_verb(JudgeOptions)
+async def ajudge(options: JudgeOptions) -> list[Judgement]:
     """Judge replies with a detector, without a run folder; return one judgement a reply, in their order.
 
     A detector that raises on a reply gives a failed judgement of it, which is never a clean one. `views` are
@@ -181,7 +183,8 @@ async def _judge(options: JudgeOptions) -> list[Judgement]:
     return judgements
 
 
-async def _bench(options: BenchOptions) -> BenchReport:
+@make_verb(BenchOptions)
+async def abench(options: BenchOptions) -> BenchReport:
     """Measure detectors on labelled data next to the lexical floor, as `hallulab bench` does.
 
     `frame()` of the report makes a pandas frame of its rows. Nothing is printed.
@@ -193,7 +196,8 @@ async def _bench(options: BenchOptions) -> BenchReport:
     return results.report
 
 
-async def _plant(options: PlantOptions) -> Planting:
+@make_verb(PlantOptions)
+async def aplant(options: PlantOptions) -> Planting:
     """Plant errors of known kinds into clean replies, and write them with their clean twins.
 
     `bench` measures detectors on the folder that it writes.
@@ -203,7 +207,8 @@ async def _plant(options: PlantOptions) -> Planting:
     return await plant_from_options(options)
 
 
-async def _calibrate(options: CalibrateOptions) -> CalibrationReport | PolicyFit:
+@make_verb(CalibrateOptions)
+async def acalibrate(options: CalibrateOptions) -> CalibrationReport | PolicyFit:
     """Fit the detectors' thresholds on planted errors and their clean twins, and keep the fits.
 
     With `policy` and `out`, fit the thresholds of the policy's topics instead, and write it.
@@ -213,7 +218,8 @@ async def _calibrate(options: CalibrateOptions) -> CalibrationReport | PolicyFit
     return await calibrate_from_options(options)
 
 
-async def _import_chats(options: ImportOptions) -> Run:
+@make_verb(ImportOptions)
+async def aimport_chats(options: ImportOptions) -> Run:
     """Write your own chats as a run folder, as `hallulab import` does, and open it."""
     from hallulab.simulator.records.importing import import_from_options
 
@@ -221,7 +227,8 @@ async def _import_chats(options: ImportOptions) -> Run:
     return Run(folder.path)
 
 
-async def _export_chats(options: ExportOptions) -> SelectionCounts | ExportCounts | dict[Path, int]:
+@make_verb(ExportOptions)
+async def aexport_chats(options: ExportOptions) -> SelectionCounts | ExportCounts | dict[Path, int]:
     """Write the conversations of a run in a format of other tools, or its replies for `bench`.
 
     Return how many were written and left out, and why; of tables, how many rows each file has.
@@ -248,13 +255,6 @@ _RUNS = "Simulate conversations, judge every reply, and report, as `hallulab run
 
 asimulate = check_arguments(bind_first(_run, False, "asimulate", _SIMULATES))
 arun = check_arguments(bind_first(_run, True, "arun", _RUNS))
-adetect = make_verb("adetect", DetectOptions, _detect)
-ajudge = make_verb("ajudge", JudgeOptions, _judge)
-abench = make_verb("abench", BenchOptions, _bench)
-aplant = make_verb("aplant", PlantOptions, _plant)
-acalibrate = make_verb("acalibrate", CalibrateOptions, _calibrate)
-aexport_chats = make_verb("aexport_chats", ExportOptions, _export_chats)
-aimport_chats = make_verb("aimport_chats", ImportOptions, _import_chats)
 
 simulate = make_plain(asimulate)
 run = make_plain(arun)

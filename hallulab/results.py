@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hallulab.scenarios.arguments import check_arguments
-from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.frames import SPANS as SPANS
 from hallulab.simulator.report.frames import TURNS as TURNS
@@ -60,7 +60,10 @@ class Run:
         self._journals = self._folder.read_journals()
         self._saved = self._folder.read_experiment()
         self._conversations = sorted(self._journals.conversations, key=_place)
-        self._verdicts = self._counting_verdicts()
+        chats = {conversation.id: conversation for conversation in self._conversations}
+        counting = self._journals.current(self._saved).verdicts
+        pairs = [(chats[found.conversation], found) for found in counting if found.conversation in chats]
+        self._verdicts = sorted(pairs, key=lambda pair: (_place(pair[0]), pair[1].turn, pair[1].detector))
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -80,10 +83,8 @@ class Run:
 
     def turns(self) -> pandas.DataFrame:
         """Return the turns, a row each; columns: `hallulab.results.TURNS`."""
-        return _frame(
-            TURNS,
-            (source for chat in self._conversations for source in list_turn_sources(chat)),
-        )
+        sources = (source for chat in self._conversations for source in list_turn_sources(chat))
+        return _frame(TURNS, sources)
 
     def verdicts(self) -> pandas.DataFrame:
         """Return the verdicts, a row for each turn and detector; columns: `hallulab.results.VERDICTS`."""
@@ -110,12 +111,6 @@ class Run:
         from hallulab.simulator.report.write import report_of
 
         return report_of(self._folder, self._journals)
-
-    def _counting_verdicts(self) -> list[tuple[Conversation, Verdict]]:
-        chats = {conversation.id: conversation for conversation in self._conversations}
-        verdicts = self._journals.current(self._saved).verdicts
-        pairs = [(chats[found.conversation], found) for found in verdicts if found.conversation in chats]
-        return sorted(pairs, key=lambda pair: (_place(pair[0]), pair[1].turn, pair[1].detector))
 
 
 def _place(conversation: Conversation) -> tuple[str, int, str, str]:

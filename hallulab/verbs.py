@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hallulab.scenarios.arguments import check_given
@@ -61,17 +61,24 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 
 def make_verb(
-    name: str,
     options: Callable[Parameters, Options],
-    work: Callable[[Options], Coroutine[Any, Any, Result]],
-) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
-    """Make the coroutine function of a verb: it takes the fields of its options, one by one.
+) -> Callable[
+    [Callable[[Options], Coroutine[Any, Any, Result]]], Callable[Parameters, Coroutine[Any, Any, Result]]
+]:
+    """Return a decorator for a verb's work: the verb takes the fields of its options, one by one.
+
+    Its docstring is that of the work, with the options added.
 
     Args:
-        name: what it is called.
         options: the dataclass that the verb's command reads, too.
-        work: what it does with them. Its docstring becomes the verb's, with the options added.
     """
+    return partial(_make_verb, options)
+
+
+def _make_verb(
+    options: Callable[Parameters, Options], work: Callable[[Options], Coroutine[Any, Any, Result]]
+) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
+    name = work.__name__
 
     async def verb(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:

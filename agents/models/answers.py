@@ -127,6 +127,7 @@ def is_completion(body: Mapping[str, Any]) -> bool:
 def order_choices(body: Any) -> Any:
     """Return an answer with its choices by their `index`, as far as they have one: the first one is read."""
     choices = body.get("choices") if isinstance(body, dict) else None
+    # Not `isinstance`: True is an int, too.
     if not isinstance(choices, list) or not all(
         isinstance(choice, dict) and type(choice.get("index")) is int for choice in choices
     ):

@@ -265,7 +265,12 @@ class ModelClient:
         async def send(needs: Sequence[Need]) -> None:
             other = None if mark is None else mark.start_another()
             body = self.fitting.build(call.body, needs) | ({} if other is None else other.fields)
-            await self._post(url, replace(call, body=body, is_trial=True, mark=other), tries, _is_overloaded)
+            await self._post(url, replace(call, body=body, is_trial=True, mark=other), tries, is_overloaded)
+
+        def is_overloaded(error: BaseException) -> bool:
+            # Other faults of a server may be refusals, which is what a trial finds out.
+            about_request = isinstance(error, APIStatusError) and is_about_request(error.status_code)
+            return is_transient(error) and not about_request
 
         while True:
             known = self.fitting.state
@@ -472,8 +477,3 @@ def _told_root(told: Any) -> str | None:
     if not isinstance(told, str) or len(told) > _LONGEST_ROOT:
         return None
     return " ".join(str(repair_value(told)).split()) or None
-
-
-def _is_overloaded(error: BaseException) -> bool:
-    about_request = isinstance(error, APIStatusError) and is_about_request(error.status_code)
-    return is_transient(error) and not about_request

@@ -169,6 +169,7 @@ def _strip_marks(word: str) -> str:
     begun = _MARKS.match(word)
     word = word[begun.end() :] if begun else word
     end = len(word)
+    # Not by a pattern: one that ends in `$` is tried from each letter, which takes quadratic time.
     while end and (word[end - 1] == "_" or not word[end - 1].isalnum()):
         end -= 1
     return word[:end]

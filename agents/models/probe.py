@@ -155,10 +155,17 @@ async def _hands_over(client: ModelClient, seed: SeedUse) -> bool:
     copies the schema, and then often runs into the limit.
     """
     system = load_prompt("hallulab.agents", "hand_over").fill(domain="visitors of a museum")[0].text
+    nothing = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
     extra = {
         "temperature": 0.0,
         "max_tokens": _HANDOFF_TOKENS,
-        "tools": [_handoff(name, duty) for name, (duty, _) in _COLLEAGUES.items()],
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": name, "description": duty, "parameters": nothing, "strict": False},
+            }
+            for name, (duty, _) in _COLLEAGUES.items()
+        ],
         "tool_choice": "required",
         **({} if seed == "refused" else {"seed": _SEEDS[0]}),
     }
@@ -175,12 +182,6 @@ async def _hands_over(client: ModelClient, seed: SeedUse) -> bool:
         if [(call.name, call.arguments.strip() or "{}") for call in answer.tool_calls] != [(name, "{}")]:
             return False
     return True
-
-
-def _handoff(name: str, duty: str) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    function = {"name": name, "description": duty, "parameters": parameters, "strict": False}
-    return {"type": "function", "function": function}
 
 
 async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str, Any]) -> Completion | None:

@@ -36,7 +36,6 @@ class Prompt:
     """A chat template with named placeholders."""
 
     name: str
-    """File name without suffix."""
     template: str
 
     @cached_property

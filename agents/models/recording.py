@@ -170,7 +170,10 @@ class Recording:
         finally:
             del self._under_way[own]
             oldest = next(iter(self._under_way), self._begun + 1)
-            while self._used and self._used[answer := next(iter(self._used))] < oldest:
+            while self._used:
+                answer = next(iter(self._used))
+                if self._used[answer] >= oldest:
+                    break
                 del self._used[answer], self._answers[answer]
 
     def _note_use(self, answer: tuple[str, str]) -> None:

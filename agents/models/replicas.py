@@ -107,7 +107,6 @@ class Answered(Frozen):
 
     base_url: str
     answered: int = Field(default=0, ge=0)
-    """Requests that it answered."""
     failed: int = Field(default=0, ge=0)
     """Requests that it did not answer, or refused for the time being."""
 
@@ -124,7 +123,6 @@ class Replica:
     under_way: int = 0
     """Requests that it has not answered yet."""
     answered: int = 0
-    """Requests that it answered."""
     failed: int = 0
     """Requests that it did not answer, or refused for the time being."""
     failures: int = 0
@@ -169,7 +167,6 @@ class PendingRequest:
 
     replica: Replica
     request: httpx2.Request
-    """The request, to its address."""
     status: int | None = None
     """Status of the answer, once it is there as a whole."""
     retry_after: float | None = None

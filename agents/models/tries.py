@@ -85,6 +85,7 @@ class Tries:
         return AsyncRetrying(
             stop=self._is_enough,
             wait=self._pause,
+            # `_note` is always true: it must hear of a failure that is not tried again, too.
             retry=retry_if_exception(lambda error: self._note(error) and again(error)),
             before_sleep=self._count_pause,
             reraise=True,

@@ -63,7 +63,6 @@ class WaveResult:
     """Outcome of a request."""
 
     status: int
-    """HTTP status."""
     body: dict[str, Any]
 
     @property

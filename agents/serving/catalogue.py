@@ -99,7 +99,6 @@ class NamedModel(Frozen):
 
     name: str
     wheels: CatalogueModel | None = None
-    """A catalogue model from wheels."""
     folder: Path | None = None
     """A local folder in the layout of transformers, absolute."""
     hub: str | None = None

@@ -71,7 +71,6 @@ class Place:
 
     node: str
     address: str
-    """Its address in the cluster."""
     port: int
     """Port of its first server, on its loopback address."""
 

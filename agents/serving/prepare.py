@@ -209,9 +209,7 @@ class PreparedModel(Frozen):
     dtype: str | None
     """Number format of the activations; None: the model's own."""
     python: Path
-    """Interpreter of the server's environment."""
     variables: dict[str, str]
-    """Default environment variables for this machine."""
     weights: int = 0
     """Bytes of memory that the weights take; 0: not known beforehand."""
     part: dict[str, str] | None = None

@@ -106,7 +106,6 @@ class RunningServer:
     """A server that answers, with its process."""
 
     served: ServedModel
-    """The model and its endpoint."""
     process: subprocess.Popen[bytes]
 
     async def ended(self) -> None:

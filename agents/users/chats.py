@@ -1,12 +1,8 @@
 """Reference chats: read and summarize them, and read the user's case, goals and manner off them.
 
-Read off a real chat, with a served model, what a persona consists of: the user's case, goals and manner.
-The case is read off the chat's summary (`hallulab.agents.users.chats`), the manner off the user's own
-messages.
-
-Reference chats, and the summarizer that turns one into the situation of a simulated user.
-Source: HalluDetect, section 4.3, B.9 and D.7. Chats between people and a chatbot are summarized, and the
-simulated user gets the situation of the chat's user.
+The summarizer turns a chat between a person and a chatbot into the situation of a simulated user. The case is
+read off the summary, the manner off the user's own messages.
+Source: HalluDetect, section 4.3, B.9 and D.7.
 """
 
 from __future__ import annotations

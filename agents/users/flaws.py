@@ -1,6 +1,5 @@
 """Flaws of the simulated user: messages that a person in this situation would not have written.
 
-Flaws of the simulated user: messages that a person in this situation would not have written.
 A conversation with a flawed user says little about the chatbot, so runs are reported with and without such
 conversations. All rules are rules on the transcript's text, described at each function. The papers have no
 such rules; the thresholds are ours.
@@ -177,16 +176,12 @@ def _find_message_flaws(
 ) -> tuple[tuple[FlawKind, str], ...]:
     if not any(character.isalnum() for character in text):
         return (("empty", "no words"),)
-    found: list[tuple[FlawKind, str]] = []
     checks: tuple[tuple[FlawKind, str | None], ...] = (
         ("role_swap", _role_swap(text, before)),
         ("leaked_instructions", leaked_instructions(text, persona)),
         ("repeated", before.by_user.same(text)),
     )
-    for kind, detail in checks:
-        if detail is not None:
-            found.append((kind, detail))
-    return tuple(found)
+    return tuple((kind, detail) for kind, detail in checks if detail is not None)
 
 
 def role_swap(text: str, history: Sequence[Message] = ()) -> str | None:
@@ -289,8 +284,10 @@ def premature_stop(
         return f"{conversation.stop_reason} after {len(replies)} of at least {min_turns} replies"
     if persona is None or conversation.stop_reason == "gave_up":
         return None
-    if any(_about(goal, reply) for goal in persona.goals for reply in replies):
-        return None
+    given = [set(_content_words(reply)) for reply in replies]
+    for wanted in (set(_content_words(goal)) for goal in persona.goals):
+        if wanted and any(len(wanted & words) >= math.ceil(len(wanted) / 2) for words in given):
+            return None
     return "goal_reached, but no reply has to do with any goal"
 
 
@@ -315,21 +312,13 @@ def _similar(one: str, other: str) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    if min(len(_words(text).split()) for text in (one, other)) < SHORT_WORDS:
-        return False
-    return _similar(one, other)
+    return None not in (_long_enough(one), _long_enough(other)) and _similar(one, other)
 
 
 def _long_enough(text: str) -> str | None:
     """Return the words of a message, or None if there are too few to compare."""
     words = _words(text)
     return words if len(words.split()) >= SHORT_WORDS else None
-
-
-def _about(goal: str, reply: str) -> bool:
-    wanted = set(_content_words(goal))
-    given = set(_content_words(reply))
-    return bool(wanted) and len(wanted & given) >= math.ceil(len(wanted) / 2)
 
 
 def _content_words(text: str) -> Iterator[str]:

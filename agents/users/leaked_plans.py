@@ -33,66 +33,56 @@ _CLEAR = _compile(
     (
         # how to play the user
         rf"\b(?:must|should|need to|have to|will|'ll|let's|let me|to)(?: now)? {_PLAY}(?: \w+)? as (?:the"
-        rf"|an?) "
-        rf"(?:\w+ )?{_ROLE}\b",
+        rf"|an?) (?:\w+ )?{_ROLE}\b",
         rf"\bin the role of (?:the|an?)\b|\bplay (?:the|an?) (?:\w+ )?{_ROLE}\b|\bmy role is the\b",
         rf"\bas the {_ROLE}, (?:i (?:will|should|must|need|would|am going|can now)|my next)\b",
         rf"\bi(?:'m| am) the (?:user|customer|human), not the {_BOT}\b|\bwe are the {_ROLE}\b",
-        rf"\b(?:what|how) (?:the|an?|this) (?:\w+ )?{_ROLE} (?:would|might|should|could) "
-        r"(?:say|ask|answer|reply|respond)\b",
+        rf"\b(?:what|how) (?:the|an?|this) (?:\w+ )?{_ROLE} (?:would|might|should|could) (?:say|ask|answer"
+        rf"|reply|respond)\b",
         r"\b(?:real|realistic|typical|normal|natural) (?:user|customer|person|caller) would\b",
         r"\b(?:break(?:ing)?|in|out of) character\b|^[^\w\n]{0,9}speaking as \w+(?: \w+)?\s*[:,]",
         r"\bthe (?:persona|character) (?:would|should|must|is|has|wants|will|does|knows)\b",
         r"(?:^|[.!?:\n] ?)(?:now |okay,? |so |here,? |hmm,? )?the user (?:is|should|must|would|will|might"
-        r"|wants|needs|feels"
-        r"|seems|thinks|knows|follows|challenges|complains|continues|responds|replies|asks|says|has (?:to"
-        r"|now|already))\b",
+        r"|wants|needs|feels|seems|thinks|knows|follows|challenges|complains|continues|responds|replies|asks"
+        r"|says|has (?:to|now|already))\b",
         r"\bsound(?:ing)? like (?:an ai|a bot|a robot|a chatbot)\b",
         r"\b(?:following|given|matching|per) (?:the|my) (?:scenario|script|persona|role)\b",
         # what to write
         rf"\b(?:i|we|let me|let's)(?:'ll| will| should| must| need to| have to| now)* (?:write|produce"
-        rf"|compose|output|send"
-        rf"|give|reply with|respond with|answer with) (?:an?|one|the) (?:single|short|brief|natural|final"
-        rf"|realistic|simple) "
-        rf"(?:sentence|question|{_TEXT})\b(?! to (?:my|the|them|him|her)\b)",
+        rf"|compose|output|send|give|reply with|respond with|answer with) (?:an?|one|the) (?:single|short"
+        rf"|brief|natural|final|realistic|simple) (?:sentence|question|{_TEXT})\b(?! to (?:my|the|them|him"
+        rf"|her)\b)",
         r"\b(?:i|we|let me|let's)(?:'ll| will| should| must| need to| have to| now)* (?:respond|reply"
-        r"|answer) "
-        r"(?:naturally|briefly|politely|casually|in (?:the voice|one|a single|character|first))\b",
+        r"|answer) (?:naturally|briefly|politely|casually|in (?:the voice|one|a single|character|first))\b",
         rf"\b(?:keep|make) (?:the|my|this) (?:tone|{_TEXT}) (?:\w+ )?(?:casual|short|brief|natural|polite"
-        rf"|informal|simple"
-        r"|calm|angry|neutral|concise|curt)\b",
+        rf"|informal|simple|calm|angry|neutral|concise|curt)\b",
         r"(?:^|[.!?\n] ?)(?:stay|be|remain) (?:brief|polite|calm|concise|consistent|vague|natural|casual"
         r"|curt|short)[.,;]",
         rf"\b(?:my|the|user's|their) (?:next|opening) {_TEXT}\b|\bnext {_TEXT} (?:should|must|will|needs"
         rf"|is)\b",
-        rf"\b(?:craft|produce|compose|formulate|generate|output) (?:only )?(?:an?|the|my|one"
-        rf"|this)(?: \w+){{0,3}} "
-        rf"(?:{_TEXT}|question)\b",
+        rf"\b(?:craft|produce|compose|formulate|generate|output) (?:only )?(?:an?|the|my|one|this)(?: "
+        rf"\w+){{0,3}} (?:{_TEXT}|question)\b",
         rf"\bthe {_ROLE}'s (?:next )?(?:{_TEXT}|question)\b|\b{_ROLE}'s next {_TEXT}\b|\boutput only the\b",
         r"\bsend (?:the )?(?:message|reply)(?: is)?:? [\"'\u201c]|\bbest continuation\b",
-        rf"\b(?:wrap up|continue|steer|open|close) (?:the|this) {_CHAT}\b|\bnext (?:step|move) (?:in"
-        rf"|of) (?:the|this) "
-        rf"{_CHAT}\b",
+        rf"\b(?:wrap up|continue|steer|open|close) (?:the|this) {_CHAT}\b|\bnext (?:step|move) (?:in|of) "
+        rf"(?:the|this) {_CHAT}\b",
         r"\b(?:before|until|in|by|at|on) turn (?:\d|one|two|three|four|five)\b|\bshould not reveal\b",
         # what the model was told
         r"\b(?:developer|system) (?:instructions?|message|prompt)\b|\bthe user wants me\b|\bnote to self\b",
-        r"\b(?:test|this) scenario (?:is|says|wants|requires)\b|\b(?:according to|in|per"
-        r"|as) the (?:test )?scenario\b",
+        r"\b(?:test|this) scenario (?:is|says|wants|requires)\b|\b(?:according to|in|per|as) the (?:test "
+        r")?scenario\b",
         r"\b(?:per|according to|as) my instructions\b|\bmy backstory\b|\bthe facts (?:that )?i was given\b",
-        r"\binstructions (?:tell|told|ask|want) me (?:not )?to (?:thank|ask|say|mention|reveal|play|be"
-        r"|greet|act"
-        r"|pretend|stay|keep|sound|speak|complain|insist)\b",
+        r"\binstructions (?:tell|told|ask|want) me (?:not )?to (?:thank|ask|say|mention|reveal|play|be|greet"
+        r"|act|pretend|stay|keep|sound|speak|complain|insist)\b",
         r"\b(?:prompt|brief|backstory|role description) (?:says|tells|states|describes|wants|asks"
         r"|requires)\b",
         rf"\b{_BOT} under test\b|\bto simulate an?\b",
         # headings and tags
-        r"^[^\w\n]{0,9}(?:thinking|thoughts?|reasoning|scratchpad|internal(?: \w+)?|draft|user|needs?|"
-        r"(?:(?:final|my|next|user|possible|suggested|sample|best) )?(?:message|response|reply"
-        r"|utterance)(?: to send)?"
-        r"|(?:possible|suggested|next|user|my) question)\s*:",
-        r"^[^\w\n]{0,9}(?:plan|analysis|strategy|next steps?|goals?)\s*:\s*(?:i |ask|the |first|mention"
-        r"|get|keep"
-        r"|stay|express)",
+        r"^[^\w\n]{0,9}(?:thinking|thoughts?|reasoning|scratchpad|internal(?: \w+)?|draft|user|needs?"
+        r"|(?:(?:final|my|next|user|possible|suggested|sample|best) )?(?:message|response|reply"
+        r"|utterance)(?: to send)?|(?:possible|suggested|next|user|my) question)\s*:",
+        r"^[^\w\n]{0,9}(?:plan|analysis|strategy|next steps?|goals?)\s*:\s*(?:i |ask|the |first|mention|get"
+        r"|keep|stay|express)",
         r"</?(?:user|customer|message|reply)(?:[ _-](?:message|turn|reply))?>",
     )
 )
@@ -103,11 +93,9 @@ _DIRECTION = re.compile(
 """Where a stage direction may stand."""
 _ACTING = _compile(
     (
-        r"^(?:sigh|paus|typ(?:es|ing)|think|look|smil|nod|frown|wait(?:s|ing)|laugh|hesitat|clear(?:s"
-        r"|ing)|lean|roll"
-        r"|shak(?:es|ing)|scratch|check(?:s|ing)|groan|shrug|whisper|shout|speak|sound|chuckl|cr(?:ies"
-        r"|ying)|mutter"
-        r"|grumbl|takes a)",
+        r"^(?:sigh|paus|typ(?:es|ing)|think|look|smil|nod|frown|wait(?:s|ing)|laugh|hesitat|clear(?:s|ing)"
+        r"|lean|roll|shak(?:es|ing)|scratch|check(?:s|ing)|groan|shrug|whisper|shout|speak|sound|chuckl"
+        r"|cr(?:ies|ying)|mutter|grumbl|takes a)",
         rf"^(?:very |slightly |a bit )?(?:{_MOOD})(?:$|,| but\b| and\b)",
         r"\b(?:tone|voice)$",
     )
@@ -115,37 +103,29 @@ _ACTING = _compile(
 _LIKELY = tuple(
     _compile((pattern,))
     for pattern in (
-        rf"\b(?:the|this) {_BOT}(?: has| just| already)? (?:says|said|asked|asks|wants|expects|gave"
-        rf"|replied|responded"
-        r"|answered|offered|told|provided|mentioned|explained|is asking|did not|didn't)\b",
-        r"\b(?:the|this) (?:user|customer|caller) (?:has|is|should|would|wants|needs|will|must|asks"
-        r"|probes|now)\b",
-        r"\b(?:i|we) (?:should|must|need to|have to|'ll|will) (?:now |next |also |then )?(?:ask|press"
-        r"|push|bring"
-        r"|choose|mention|express|stay|sound|keep|open|say|pretend|introduce|follow up|insist)\b"
+        rf"\b(?:the|this) {_BOT}(?: has| just| already)? (?:says|said|asked|asks|wants|expects|gave|replied"
+        rf"|responded|answered|offered|told|provided|mentioned|explained|is asking|did not|didn't)\b",
+        r"\b(?:the|this) (?:user|customer|caller) (?:has|is|should|would|wants|needs|will|must|asks|probes"
+        r"|now)\b",
+        r"\b(?:i|we) (?:should|must|need to|have to|'ll|will) (?:now |next |also |then )?(?:ask|press|push"
+        r"|bring|choose|mention|express|stay|sound|keep|open|say|pretend|introduce|follow up|insist)\b"
         r"|\bi'd push\b",
-        rf"(?:^|[.!?]\s+)(?:okay|ok|alright|hmm|well)[,.] (?:so |now )?(?:let's|time to|the (?:{_BOT}"
-        rf"|reply|answer|response)"
-        r"|(?:i|we) (?:have (?:asked|to respond)|should|need to (?:respond|reply|ask)))\b",
+        rf"(?:^|[.!?]\s+)(?:okay|ok|alright|hmm|well)[,.] (?:so |now )?(?:let's|time to|the (?:{_BOT}|reply"
+        rf"|answer|response)|(?:i|we) (?:have (?:asked|to respond)|should|need to (?:respond|reply|ask)))\b",
         r"\b(?:so|next|now),? (?:i|we) (?:should|must|open|ask|introduce|need to (?:ask|respond|reply"
-        r"|mention))\b"
-        r"|\bi(?:'ll| will) (?:say|make one up|invent)\b|\bmake (?:one|it|something) up\b|\bi pretend\b"
-        r"|\bas instructed, i\b"
-        r"|\bi(?:'ll| will| should) (?:now )?(?:hand over|reveal|disclose|push back)\b|\bmoving on to\b"
-        r"|\b(?:so|therefore),? (?:give|ask|avoid|use|few words|formal|informal|keep)\b",
-        r"\bthe (?:last |previous |latest )?(?:answer|reply|response) (?:satisf|cover|skip|address|omit"
-        r"|is vague|was vague"
-        r"|does not|did not|lacks|mention)|\bgave a vague\b",
+        r"|mention))\b|\bi(?:'ll| will) (?:say|make one up|invent)\b|\bmake (?:one|it|something) up\b|\bi "
+        r"pretend\b|\bas instructed, i\b|\bi(?:'ll| will| should) (?:now )?(?:hand over|reveal|disclose"
+        r"|push back)\b|\bmoving on to\b|\b(?:so|therefore),? (?:give|ask|avoid|use|few words|formal"
+        r"|informal|keep)\b",
+        r"\bthe (?:last |previous |latest )?(?:answer|reply|response) (?:satisf|cover|skip|address|omit|is "
+        r"vague|was vague|does not|did not|lacks|mention)|\bgave a vague\b",
         r"\bgoal (?:is |was |has been )?(?:not )?(?:yet )?(?:reached|met|done)\b|\bstill need to (?:ask"
-        r"|find out|learn)\b"
-        r"|\b(?:first|second|third|next|last|remaining|open|current) goal\b",
+        r"|find out|learn)\b|\b(?:first|second|third|next|last|remaining|open|current) goal\b",
         r"\b(?:has|have) not (?:yet )?(?:learned|told|asked|mentioned|said)\b|\bis not in the facts\b",
-        r"\b(?:realistic|natural|consistent|in the first person|in lowercase|the tone|keep it (?:short"
-        r"|brief|natural)"
-        r"|short and (?:polite|natural)|stay (?:polite|consistent)|one short|no greeting"
-        r"|(?:in)?formal language"
-        r"|few words|one question|sound like|from the (?:user|customer)'s (?:perspective|point of view))\b"
-        r"|\bdo not mention\b|\bsupposed to be an? \w+ \w+ here\b",
+        r"\b(?:realistic|natural|consistent|in the first person|in lowercase|the tone|keep it (?:short|brief"
+        r"|natural)|short and (?:polite|natural)|stay (?:polite|consistent)|one short|no greeting"
+        r"|(?:in)?formal language|few words|one question|sound like|from the (?:user|customer)'s "
+        r"(?:perspective|point of view))\b|\bdo not mention\b|\bsupposed to be an? \w+ \w+ here\b",
         rf"\b{_CHAT} (?:just|has just|so far|starts|started|begins)\b|\bfirst message\b|\bnext is the\b"
         rf"|\bfollow-up\b",
         r"\bsomething like: [\"'\u201c]|\bwould fit\b|^[^\w\n]{0,9}so:\s|\bthe system says i am\b",

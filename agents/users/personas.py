@@ -1,11 +1,9 @@
 """Write personas with a served model, and say how they speak.
 
-How simulated users speak: what the model is told in place of a persona's manner, and slips made by rule.
-Rules are for what models do badly: a model that is told to misspell writes as ever, or misspells every word.
-
-Write what personas consist of with a served model: short answers in JSON, from examples.
 A goal that the documents answer, and one that they do not, are written from a passage; then somebody's case
-is invented around them. Small models do each of these steps better than all in one.
+is invented around them: short answers in JSON, from examples. Small models do each of these steps better than
+all in one. How a user speaks is told to the model, and slips are made by rule: a model that is told to
+misspell writes as ever, or misspells every word.
 """
 
 from __future__ import annotations

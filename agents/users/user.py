@@ -135,7 +135,6 @@ class UserMove(Frozen):
     """The next message, perhaps flawed or empty (see `hallulab.agents.users.flaws`); None: the user
     stops."""
     stop: Literal["goal_reached", "gave_up", "script_ended"] | None = None
-    """Why the user stops, or None."""
     calls: tuple[Call, ...] = ()
     """Model calls for the decision and the message."""
 
@@ -224,10 +223,8 @@ class SimulatedUser:
         return UserMove(text=text, calls=tuple(session.calls))
 
     async def _first_open_goal(self, session: Session, history: Sequence[Message]) -> str | None:
-        prompt, told = (
-            load_prompt("hallulab.agents.users", "user_goal"),
-            _read_threshold("goal_told", session),
-        )
+        prompt = load_prompt("hallulab.agents.users", "user_goal")
+        told = _read_threshold("goal_told", session)
         for goal in self._persona.goals:
             question = prompt.fill(history=format_dialogue(history), goal=goal)
             share = await session.choose("goal", question, ("Yes", "No"))
@@ -304,10 +301,8 @@ def clean(text: str, name: str, *, cut: bool = False) -> str:
     """
     labels = f"(?:user|{re.escape(name)})"
     text = re.sub(rf"^\s*{labels}\s*:\s*", "", text, flags=re.IGNORECASE)
-    text = re.split(rf"\n\s*(?:assistant|user|{re.escape(name)})\s*:", text, maxsplit=1, flags=re.IGNORECASE)[
-        0
-    ]
-    text = text.strip()
+    others = f"(?:assistant|user|{re.escape(name)})"
+    text = re.split(rf"\n\s*{others}\s*:", text, maxsplit=1, flags=re.IGNORECASE)[0].strip()
     if len(text) > 1 and text[0] in '"“' and text[-1] in '"”' and not re.search('["“”]', text[1:-1]):
         text = text[1:-1].strip()
     if cut:

@@ -155,7 +155,7 @@ class GuardedBot:
             reason=outcome.reason,
             marked=outcome.marked,
         )
-        behind = work.replies[outcome.shown or 0]  # a withheld reply was made from the first one's passages
+        behind = work.replies[outcome.shown or 0]  # of a withheld one, the first
         assert behind is not None
         steps = (
             *work.steps,

@@ -59,7 +59,6 @@ class GuardRecord(Frozen):
     """Which of them the user saw, from 0; None: it was withheld."""
     action: Action
     reason: str
-    """Why, in a sentence."""
     marked: str | None = None
     """The flagged reply with its marks, as a human who takes over needs it; None if none was flagged."""
 
