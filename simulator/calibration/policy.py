@@ -170,6 +170,7 @@ def raise_threshold(controls: Sequence[float], before: float) -> float | None:
     highest_kept = sorted(controls, reverse=True)[allowed]
     if highest_kept < before:
         return before
+    # One step above the score: a reply is flagged from the threshold on, the threshold included.
     lowest = (math.floor(highest_kept * _STEPS) + 1) / _STEPS
     return lowest if lowest <= 1 else None
 
