@@ -191,15 +191,12 @@ def _test_held_out(
             return None, None
         flagged += sum(score >= threshold for _, score in inside.controls)
         found += sum(score >= threshold for _, score in inside.errors)
-    return _divide_by_all(flagged, scored.controls), _divide_by_all(found, scored.errors)
+    # At least `LEAST_CONTROLS` controls are there, but perhaps no error.
+    return flagged / len(scored.controls), found / len(scored.errors) if scored.errors else None
 
 
 def _share(scores: Sequence[tuple[str, float]], threshold: float) -> float | None:
-    return _divide_by_all(sum(score >= threshold for _, score in scores), scores)
-
-
-def _divide_by_all(count: int, all_of: Sequence[tuple[str, float]]) -> float | None:
-    return count / len(all_of) if all_of else None
+    return sum(score >= threshold for _, score in scores) / len(scores) if scores else None
 
 
 def apply_thresholds(policy: Policy, rows: Sequence[TopicRow]) -> Policy:
