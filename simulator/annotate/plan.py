@@ -248,6 +248,7 @@ def _allocate(sizes: Integers, variances: Floats, least: Integers, number: int) 
     while drawn.sum() > number:
         drawn[np.argmax(drawn)] -= 1
     while drawn.sum() < number:
+        # One more turn takes N² s² (1/m − 1/(m + 1)) off the variance.
         gain = sizes.astype(np.float64) ** 2 * np.maximum(variances, 1e-9) / (drawn * (drawn + 1.0))
         drawn[np.argmax(np.where(drawn < sizes, gain, -1.0))] += 1
     return drawn

@@ -122,6 +122,7 @@ def render_sheet(
     """
     named = {"annotator": annotator, **({} if guideline is None else {"guideline": guideline})}
     text = HEAD.format(command=render_one_line(name_command(run, path))) + _dump(named) + "turns:\n"
+    # An empty field invites to be filled in; `null` does not.
     text += "\n".join(_dump([turn]).replace("spans: null\n", "spans:\n") for turn in turns)
     if len(text.encode()) > LARGEST:
         raise UsageError(f"--next: the sheet would have more than {LARGEST:,} bytes. Ask for fewer turns.")

@@ -22,7 +22,7 @@ from hallulab.agents.users.personas import About, write_about
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.packs.documents import Boundary, copy_documents, read_folder
 from hallulab.scenarios.packs.labels import DocumentDefaults
-from hallulab.scenarios.packs.pack import Document, Scenario
+from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import (
     DEFAULT_SPECIALISTS,
     load_scenario,
@@ -91,7 +91,17 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunS
     boundary = Boundary(wanted.documents)
     found = read_folder(wanted.documents, DocumentDefaults(), boundary, strict=wanted.strict)
     documents = found.documents
-    scenario = _build_unnamed_scenario(documents)
+    # Only searched: the model describes the documents meanwhile.
+    scenario = Scenario(
+        name="new",
+        title="",
+        description="",
+        domain="",
+        assistant="",
+        specialists=DEFAULT_SPECIALISTS,
+        documents=documents,
+        personas=(),
+    )
     embedder = SentenceEmbedder(experiment.embedding_model)
     async with open_pool(experiment, open_recording(settings)) as pool, serve_models(pool, settings):
         knowledge = KnowledgeBase(scenario, recording=pool.recording, embedder=embedder)
@@ -154,20 +164,6 @@ def _require_new(wanted: PackRequest) -> None:
         raise UsageError(f"--documents {wanted.documents}: there is no such folder.")
     if wanted.target.absolute().is_relative_to(wanted.documents.absolute()):
         raise UsageError(f"{wanted.target}: is in the folder of the documents. Name a folder outside of it.")
-
-
-def _build_unnamed_scenario(documents: tuple[Document, ...]) -> Scenario:
-    """Return a scenario that is searched, but not yet described."""
-    return Scenario(
-        name="new",
-        title="",
-        description="",
-        domain="",
-        assistant="",
-        specialists=DEFAULT_SPECIALISTS,
-        documents=documents,
-        personas=(),
-    )
 
 
 async def _describe_documents(session: Session, titles: Sequence[str]) -> About:

@@ -104,7 +104,7 @@ class _NumberParser:
         if self._begun and not 0 < value < self._room:
             return False
         self._part += value
-        self._room = 10 if value >= 20 else 0
+        self._room = 10 if value >= 20 else 0  # `twenty` takes a digit, `twelve` takes nothing
         self._begun = True
         return True
 

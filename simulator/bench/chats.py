@@ -30,7 +30,7 @@ from hallulab.simulator.bench.levels import list_located_ends
 from hallulab.simulator.bench.significance import FEWEST, RankTest, compute_wilcoxon_p, run_rank_test
 from hallulab.simulator.metrics.hallucinations import Row, compute_mean
 from hallulab.simulator.metrics.results import build_rows
-from hallulab.simulator.metrics.run_sums import RunSums, count_all_verdicts
+from hallulab.simulator.metrics.run_sums import count_all_verdicts
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.statistics.intervals import Interval, Rounded, adjust_by_holm
 
@@ -247,29 +247,18 @@ ChatbotRows = tuple[ChatbotRow | ChatbotMean, ...]
 
 def build_chatbot_rows(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
     """Make a row for each detector and chatbot, and one for their mean; None without annotated turns."""
-    tallies = count_annotated(evaluations)
-    if tallies is None:
+    conversations, verdicts = collect_annotated(evaluations)
+    if not conversations:
         return None
-    counted = build_rows(tallies)
+    chatbots = sorted({conversation.chatbot for conversation in conversations})
+    detectors = [LABELS, *(one.detector for one in evaluations)]
+    counted = build_rows(count_all_verdicts(Journals(conversations, verdicts), chatbots, detectors))
     labels = {row.chatbot: row for row in counted if row.detector == LABELS}
     found: list[ChatbotRow | ChatbotMean] = []
     for detector in (one.detector for one in evaluations):
         own = [_build_row(labels[row.chatbot], row) for row in counted if row.detector == detector]
         found += [*own, _compute_mean(own)]
     return tuple(found)
-
-
-def count_annotated(evaluations: Sequence[Evaluation]) -> RunSums | None:
-    """Count each conversation by the labels and by each detector; None without annotated turns.
-
-    The labels stand as a detector named `LABELS`.
-    """
-    conversations, verdicts = collect_annotated(evaluations)
-    if not conversations:
-        return None
-    chatbots = sorted({conversation.chatbot for conversation in conversations})
-    detectors = [LABELS, *(one.detector for one in evaluations)]
-    return count_all_verdicts(Journals(conversations, verdicts), chatbots, detectors)
 
 
 def collect_annotated(evaluations: Sequence[Evaluation]) -> tuple[list[Conversation], list[Verdict]]:

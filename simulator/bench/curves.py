@@ -118,7 +118,7 @@ def plot_frontier(
         return None
     optimal = find_pareto_front([(value, -cost, row.coverage) for row, value, cost in shown])
     first, last = math.floor(min(logs)), math.ceil(max(logs))
-    last += first == last
+    last += first == last  # an axis needs a length, also where all costs have one power of ten
     places = {10.0**power: power for power in range(first, last + 1)}
     if len(logs) < len(shown):
         first -= 1

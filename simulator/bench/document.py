@@ -37,6 +37,7 @@ from hallulab.simulator.bench.tables import (
     SPANS,
     build_sweep_columns,
 )
+from hallulab.simulator.show.columns import group_rows
 from hallulab.simulator.show.document import (
     FILES,
     PAGE,
@@ -179,11 +180,10 @@ def _build_differences_section(report: BenchReport) -> Section:
 
 
 def _build_planted_section(report: BenchReport) -> Section:
-    by_detector = [
-        [row for row in report.planted_margins if row.detector == name]
-        for name in dict.fromkeys(row.detector for row in report.planted or ())
-    ]
-    cells = [row for row in report.planted or () if not row.is_margin]
+    rows = report.planted or ()
+    names = list(dict.fromkeys(row.detector for row in rows))
+    by_detector = group_rows((row for row in rows if row.is_margin), "detector", names)
+    cells = [row for row in rows if not row.is_margin]
     heading = "Planted errors, by kind, turns before the reply, and passages of the evidence"
     parts: list[Part] = [
         Paragraph(

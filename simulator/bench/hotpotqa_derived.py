@@ -43,9 +43,7 @@ MAX_TOKENS = 48
 COMPARISON = "comparison question"
 """Why a question is left out: the paper only takes questions where one paragraph leads to the other."""
 NO_VARIANT = "no hallucinated answer passed the checks"
-"""Why a question is left out: every try was refused."""
 NO_ANSWER = "the model gave no answer"
-"""Why a question is left out: a request failed."""
 
 _ARTICLES = frozenset({"a", "an", "the"})
 _KINDS_ASKED = {"number": "number or date", "name": "name", "phrase": "phrase"}

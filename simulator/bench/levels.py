@@ -197,6 +197,7 @@ def score_items(text: str, judgement: Judgement, level: Level) -> Floats:
     for start, end, score in found:
         np.maximum(heat[start:end], score, out=heat[start:end])
     bounds = np.array(places, dtype=np.int64).reshape(-1)
+    # `reduceat` also gives the maxima between the items; every second one is an item's.
     highest: Floats = np.maximum.reduceat(heat, bounds)[::2] if len(bounds) else np.zeros(0)
     return highest
 

@@ -109,6 +109,14 @@ def render_raters_line(found: RaterAgreement) -> str:
     )
 
 
+_REMARKS = {
+    "batched": "Judged in batches (time of a reply is its batch's over its size)",
+    "told_origin": "Given each reply's author, unknown for a new chatbot",
+    "replayed_calls": "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are "
+    "of the replies without any",
+}
+
+
 def render_notes(costs: Sequence[LevelRow]) -> list[str]:
     """Write sentences on what the numbers leave out, and on how to read them."""
     found = []
@@ -129,20 +137,9 @@ def render_notes(costs: Sequence[LevelRow]) -> list[str]:
                 f"{row.detector}: its threshold is the mean of {len(own)} folds' own, {spread}; each "
                 "reply was decided by its fold's."
             )
-    batched = [row.detector for row in costs if row.batched]
-    if batched:
-        found.append(
-            f"Judged in batches (time of a reply is its batch's over its size): {', '.join(batched)}."
-        )
-    informed = [row.detector for row in costs if row.told_origin]
-    if informed:
-        found.append(f"Given each reply's author, unknown for a new chatbot: {', '.join(informed)}.")
-    replayed = [row.detector for row in costs if row.replayed_calls]
-    if replayed:
-        found.append(
-            "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are of the "
-            f"replies without any: {', '.join(replayed)}."
-        )
+    for field, sentence in _REMARKS.items():
+        names = [row.detector for row in costs if getattr(row, field)]
+        found += [f"{sentence}: {', '.join(names)}."] if names else []
     return found
 
 

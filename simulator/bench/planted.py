@@ -154,7 +154,9 @@ def _build_row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_Error
     found = _count_by_group((pair.group, wrong.flagged) for pair, wrong, _ in scored)
     alarms = _count_by_group((pair.group, clean.flagged) for pair, _, clean in scored)
     placed = [_is_at_its_place(pair.error, wrong) for pair, wrong, _ in scored if wrong.spans is not None]
-    apart = [_compare_scores(wrong, clean) for _, wrong, clean in scored]
+    scores = [(wrong.score or 0.0, clean.score or 0.0) for _, wrong, clean in scored]
+    # A pair that ties is told apart half the time, as in an AUROC.
+    apart = [float(one > two) + 0.5 * (one == two) for one, two in scores]
     return PlantedRow(
         detector=detector,
         kind=cell[0],
@@ -183,9 +185,3 @@ def _is_at_its_place(error: LabelledReply, judgement: Judgement) -> bool:
     """Check whether a flagged span overlaps the planted words."""
     places = list_located_ends(judgement)
     return any(start < gold.end and gold.start < end for start, end in places for gold in error.spans or ())
-
-
-def _compare_scores(wrong: Judgement, clean: Judgement) -> float:
-    """Return 1 where the error has the higher score, 0.5 where both have the same."""
-    one, two = wrong.score or 0.0, clean.score or 0.0
-    return float(one > two) + 0.5 * (one == two)

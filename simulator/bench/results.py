@@ -223,11 +223,6 @@ class BenchReport(Frozen):
         rows = [row for row in self.breakdown if row.level == "response"]
         return [row for row in rows if row.by.startswith("meta.") or row.by == ALL]
 
-    @property
-    def planted_margins(self) -> list[PlantedRow]:
-        """Rows of planted errors by kind, by turn and by context alone."""
-        return [row for row in self.planted or () if row.is_margin]
-
     def at(self, level: str) -> list[AnyRow]:
         """Return the rows of a level."""
         return [row for row in self.rows if row.level == level]

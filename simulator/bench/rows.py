@@ -117,7 +117,7 @@ def _compute_numbers(prefix: str, counts: Sequence[HitCounts]) -> dict[str, floa
         sum(getattr(item, field) for item in counts) for field in ("hits", "flagged", "gold")
     )
     found = compute_precision_recall_f1(hits, flagged, gold)
-    if hits > min(flagged, gold):
+    if hits > min(flagged, gold):  # only pairwise, where spans of one side overlap each other
         precision, recall = min(1.0, hits / flagged), min(1.0, hits / gold)
         found = {
             "precision": precision,

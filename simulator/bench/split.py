@@ -93,6 +93,7 @@ def split_into_folds(replies: Sequence[LabelledReply], folds: int, seed: int) ->
             "in two folds. Give a smaller number."
         )
     groups = random.Random(seed).sample(sorted(sizes), len(sizes))  # noqa: S311 - a seeded choice
+    # The largest first: small groups even out what large ones leave uneven.
     filled = [0] * folds
     fold_of: dict[str, int] = {}
     for group in sorted(groups, key=lambda group: sizes[group], reverse=True):

@@ -120,6 +120,7 @@ def find_best_cut(labels: Booleans, scores: Floats, weights: Floats) -> float:
     alarms = np.cumsum((weights * ~labels)[order]) / weights[~labels].sum()
     last = np.append(np.diff(scores[order]) != 0, True)
     levels = scores[order][last]
+    # Rounded, so that noise of the floats does not choose among equals; argmax takes the first, the highest.
     best = int(np.argmax(np.round((found - alarms)[last], 12)))
     if best + 1 == len(levels):
         return float(levels[best])

@@ -170,6 +170,7 @@ def raise_threshold(controls: Sequence[float], before: float) -> float | None:
     highest_kept = sorted(controls, reverse=True)[allowed]
     if highest_kept < before:
         return before
+    # One step above the score: a reply is flagged from the threshold on, the threshold included.
     lowest = (math.floor(highest_kept * _STEPS) + 1) / _STEPS
     return lowest if lowest <= 1 else None
 
@@ -190,15 +191,12 @@ def _test_held_out(
             return None, None
         flagged += sum(score >= threshold for _, score in inside.controls)
         found += sum(score >= threshold for _, score in inside.errors)
-    return _divide_by_all(flagged, scored.controls), _divide_by_all(found, scored.errors)
+    # At least `LEAST_CONTROLS` controls are there, but perhaps no error.
+    return flagged / len(scored.controls), found / len(scored.errors) if scored.errors else None
 
 
 def _share(scores: Sequence[tuple[str, float]], threshold: float) -> float | None:
-    return _divide_by_all(sum(score >= threshold for _, score in scores), scores)
-
-
-def _divide_by_all(count: int, all_of: Sequence[tuple[str, float]]) -> float | None:
-    return count / len(all_of) if all_of else None
+    return sum(score >= threshold for _, score in scores) / len(scores) if scores else None
 
 
 def apply_thresholds(policy: Policy, rows: Sequence[TopicRow]) -> Policy:

@@ -69,22 +69,6 @@ class RewriteInstruction:
     marked: Callable[[str, str, Clean], bool]
 
 
-def _is_condition_changed(before: str, after: str, clean: Clean) -> bool:
-    return _find_matches(_CONDITION, before) != _find_matches(_CONDITION, after)
-
-
-def _is_opposite(before: str, after: str, clean: Clean) -> bool:
-    return len(_NEGATION.findall(before)) % 2 != len(_NEGATION.findall(after)) % 2
-
-
-def _is_generalized(before: str, after: str, clean: Clean) -> bool:
-    return bool(set(_find_matches(_GENERAL, after)) - set(_find_matches(_GENERAL, before)))
-
-
-def _is_step_added(before: str, after: str, clean: Clean) -> bool:
-    return _STEP.search(after) is not None and len(_find_unknown_words(after, clean)) >= _ADDED
-
-
 def _is_case_added(before: str, after: str, clean: Clean) -> bool:
     return (
         _USER.search(after) is not None
@@ -93,25 +77,32 @@ def _is_case_added(before: str, after: str, clean: Clean) -> bool:
     )
 
 
-def _is_other_rule(before: str, after: str, clean: Clean) -> bool:
-    return bool(collect_items(after) - collect_items(clean.known))
-
-
 ORDERS: Mapping[str, RewriteInstruction] = {
     "other-rule": RewriteInstruction(
-        "Put another rule in its place, with another deadline, amount or office.", _is_other_rule
+        "Put another rule in its place, with another deadline, amount or office.",
+        lambda before, after, clean: bool(collect_items(after) - collect_items(clean.known)),
     ),
     "condition": RewriteInstruction(
         "Change the condition, or leave it out, so that it holds in other cases than said.",
-        _is_condition_changed,
+        lambda before, after, _: _find_matches(_CONDITION, before) != _find_matches(_CONDITION, after),
     ),
     "case-fact": RewriteInstruction(
         "Add something about the user's own case that the user never told.", _is_case_added
     ),
-    "step": RewriteInstruction("Add a form, a fee or a step that does not exist.", _is_step_added),
-    "contradiction": RewriteInstruction("Say the opposite.", _is_opposite),
+    "step": RewriteInstruction(
+        "Add a form, a fee or a step that does not exist.",
+        lambda _, after, clean: (
+            _STEP.search(after) is not None and len(_find_unknown_words(after, clean)) >= _ADDED
+        ),
+    ),
+    "contradiction": RewriteInstruction(
+        "Say the opposite.",
+        # Two negations cancel each other, so their parity counts, not their number.
+        lambda before, after, _: len(_NEGATION.findall(before)) % 2 != len(_NEGATION.findall(after)) % 2,
+    ),
     "generality": RewriteInstruction(
-        "Say that it holds always, for everybody or everywhere, although it does not.", _is_generalized
+        "Say that it holds always, for everybody or everywhere, although it does not.",
+        lambda before, after, _: bool({*_find_matches(_GENERAL, after)} - {*_find_matches(_GENERAL, before)}),
     ),
 }
 """Kind → the model's instruction, and the check of its answer."""

@@ -158,6 +158,7 @@ def change_answer(clean: Clean, library: SentenceBank, generator: random.Random)
         return None
     true, edit = generator.choice(options)
     false = edit.of(true)
+    # Where the edit takes a `not` out, the sentence without it is asked about: the right answer is No.
     denies = "not" in true[edit.start : edit.end] and len(edit.text) < edit.end - edit.start
     asked = replace(
         clean,

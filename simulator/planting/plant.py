@@ -68,6 +68,7 @@ def take_turns(
     """
     for number in range(count):
         kind = kinds[number % len(kinds)]
+        # By rounds over the kinds: by the number alone, a kind could always meet the same stream.
         first = number // len(kinds) % len(streams)
         yield f"{kind}-{number}", kind, () if lacking.get(kind) else (*streams[first:], *streams[:first])
 

@@ -219,6 +219,7 @@ async def ask_all(
         if key not in known or known[key].error is not None:
             async with places:
                 answer = await asking.answer(task)
+            # A failure that repeats itself is no news: the journal would grow with every try.
             if key not in known or known[key].error != answer.error:
                 answers.append(answer.model_dump_json())
             known[key] = answer

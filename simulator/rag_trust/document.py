@@ -198,13 +198,7 @@ def _plot_scores(report: RagTrustReport, dimension: Dimension) -> Iterator[Plot]
 def _plot_degradation(
     title: str, over: str, levels: Sequence[float], series: Mapping[str, Sequence[float | None]]
 ) -> Plot:
-    """Plot scores over the levels of an attack, a line for each strategy in order.
-
-    Args:
-        over: the attack.
-        levels: from low to high.
-        series: strategy → its score at each level; None: there is none.
-    """
+    """Plot scores over the levels of an attack, a line for each strategy in order; None is no score."""
     places = [(level - levels[0]) / (levels[-1] - levels[0]) for level in levels]
     lines, marks = [], []
     for number, (name, values) in enumerate(series.items()):

@@ -40,20 +40,11 @@ def compute_meteor(reference: str, text: str) -> float:
     >>> round(compute_meteor("the cat sat on the mat", "on the mat sat a cat"), 6)
     0.743333
     """
-    return compute_meteor_of_words(extract_words(reference), extract_words(text))
-
-
-def extract_words(text: str) -> list[str]:
-    """Return the words of a text in lower case."""
-    return _WORD.findall(text.lower())
-
-
-def compute_meteor_of_words(reference: Sequence[str], text: Sequence[str]) -> float:
-    """Return METEOR of words in lower case; 0 where nothing matches."""
-    matches = sorted(_align_words(list(enumerate(reference)), list(enumerate(text))))
+    wanted, said = (_WORD.findall(one.lower()) for one in (reference, text))
+    matches = sorted(_align_words(list(enumerate(wanted)), list(enumerate(said))))
     if not matches:
         return 0.0
-    precision, recall = len(matches) / len(text), len(matches) / len(reference)
+    precision, recall = len(matches) / len(said), len(matches) / len(wanted)
     mean = precision * recall / (ALPHA * precision + (1 - ALPHA) * recall)
     chunks = 1 + sum(
         (after[0] - before[0], after[1] - before[1]) != (1, 1) for before, after in pairwise(matches)

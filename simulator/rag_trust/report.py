@@ -261,7 +261,11 @@ def _render_notes(
     few = explain_no_interval(len({answer.question_id for answer in answers}), "question")
     if few is not None:
         found.append(f"No intervals: {few}.")
-    elif any(map(_is_interval_missing, rows)):
+    elif any(
+        getattr(row, name) is not None and getattr(row, f"{name}_ci95") is None
+        for row in rows
+        for name in ("score", "score_answered", "score_refusals_0", "change")
+    ):
         found.append(
             f"There is no interval over fewer than {LEAST_FOR_INTERVAL} questions, nor where all have the "
             "same score."
@@ -282,9 +286,3 @@ def _render_notes(
             "limit of tokens (`reply_tokens`)."
         )
     return found
-
-
-def _is_interval_missing(row: RagTrustRow) -> bool:
-    """Return whether a mean has no interval."""
-    names = ("score", "score_answered", "score_refusals_0", "change")
-    return any(getattr(row, name) is not None and getattr(row, f"{name}_ci95") is None for name in names)
