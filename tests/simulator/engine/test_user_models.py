@@ -90,10 +90,7 @@ def test_a_script_has_no_model() -> None:
         ({"user": {"models": []}}, "user.models"),
         ({"user": {"models": ["fourth"]}}, "`user.models` names 'fourth', which is not under `models`"),
         ({"user": {"model": "second"}}, "user.model"),
-        (
-            {"roles": {"user": "second"}},
-            "`user` and `roles.user` exclude each other; give one of them",
-        ),
+        ({"roles": {"user": "second"}}, "`user` and `roles.user` exclude each other; give one of them"),
         (
             {"models": {"second": {"model": "one"}}},
             "two of `user.models` are served as 'one', so that no conversation could say which one it had; "

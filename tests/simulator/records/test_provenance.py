@@ -81,9 +81,7 @@ def guarded(**parts: str) -> str:
     return identify_makers(asked, {"judge": parts.pop("judge", "root one")}, parts=parts).chatbots["guarded"]
 
 
-def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(
-    edit_code: Edit,
-) -> None:
+def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(edit_code: Edit) -> None:
     before = guarded(guarded="v1")
     assert before == guarded(guarded="v1")
     assert before != guarded(guarded="v2")
