@@ -14,10 +14,10 @@ from hallulab import Run, UsageError
 from hallulab.results import SPANS, TURNS, VERDICTS
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
-from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.frames import FrameColumn
 from hallulab.simulator.report.write import write_reports
 from tests.builders import call, conversation, scored, unscored
+from tests.kit.run_folders import write_run
 from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run
 
@@ -27,10 +27,7 @@ every_frame = pytest.mark.parametrize("name", FRAMES)
 
 def run_of(folder: Path, conversations: Sequence[Conversation], verdicts: Sequence[Verdict] = ()) -> Run:
     """What is opened of a folder with these journals and no experiment.json."""
-    run = RunFolder(folder)
-    for path, lines in ((run.conversations, conversations), (run.verdicts, verdicts)):
-        path.write_text("".join(f"{line.model_dump_json()}\n" for line in lines))
-    return Run(folder)
+    return Run(write_run(folder, conversations, verdicts).path)
 
 
 def cells(frame: pandas.DataFrame, *columns: str) -> list[tuple[Any, ...]]:

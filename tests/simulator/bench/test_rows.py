@@ -213,11 +213,7 @@ def test_tokens_that_the_server_did_not_tell_are_not_counted_as_none() -> None:
     told = call("detector.ask")
     untold = told.model_copy(update={"prompt_tokens": None, "completion_tokens": None})
     failed = untold.model_copy(update={"error": "no answer"})
-    for calls, sums in (
-        ((told, failed), (12, 12.0)),
-        ((told, untold), (None, None)),
-        ((), (0, 0.0)),
-    ):
+    for calls, sums in (((told, failed), (12, 12.0)), ((told, untold), (None, None)), ((), (0, 0.0))):
         costs = compute_costs(evaluation([reply(0, True)], scored(0.9).model_copy(update={"calls": calls})))
         assert (costs.tokens, costs.tokens_per_reply) == sums
 

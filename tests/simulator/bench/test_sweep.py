@@ -106,10 +106,7 @@ def test_means_deviations_and_fronts_by_hand() -> None:
     assert cheap.f1_cv == pytest.approx(0.235702 / 0.833333, abs=1e-6)
     assert (cheap.tokens_per_reply, other.tokens_per_reply) == (24.0, 108.0)
     assert (cheap.accuracy, other.accuracy) == (0.875, 1.0)
-    assert (cheap.pareto, other.pareto) == (
-        ("tokens", "latency"),
-        ("tokens", "latency", "precision_recall"),
-    )
+    assert (cheap.pareto, other.pareto) == (("tokens", "latency"), ("tokens", "latency", "precision_recall"))
 
 
 def remembered(evaluation: Evaluation) -> Evaluation:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +13,16 @@ import pytest
 
 from hallulab.agents.models.watching import CallProgress
 from hallulab.simulator.chat.drafts import DraftFollower, ReplyDraft
-from hallulab.simulator.chat.live import ReplyFailed, begin_chat, open_live_models, open_live_run
+from hallulab.simulator.chat.live import LiveChat, ReplyFailed, begin_chat, open_live_models, open_live_run
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import instance
 from hallulab.testing.scripted import ScriptedModel, last_user
-from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 
 SAID = "Water boils at 100 degrees."
 BETTER = "It boils at 100."
-
-
-@pytest.fixture
-def pack(tmp_path: Path) -> Iterator[Path]:
-    with words_for_vectors():
-        yield make_pack(tmp_path / "pack")
 
 
 def script(body: dict[str, Any]) -> Any:
@@ -47,21 +41,35 @@ def script(body: dict[str, Any]) -> Any:
     return BETTER if "- Water boils" in str(body["messages"]) else SAID
 
 
+@asynccontextmanager
+async def chatting(
+    pack: Path,
+    model: ScriptedModel,
+    bot: object,
+    folder: Path | None = None,
+    settings: RunSettings | None = None,
+) -> AsyncIterator[LiveChat]:
+    """A conversation with that chatbot, kept in `folder`."""
+    given = {"scenario": str(pack), "chatbots": [bot], "detectors": []}
+    experiment = load_experiment(None, {**given, "model": model.name, "base_url": model.base_url})
+    name, kept = experiment.chatbots[0].name, folder or pack.parent / "run"
+    async with (
+        open_live_models(experiment, settings or RunSettings(quiet=True)) as models,
+        open_live_run(models, str(pack)) as run,
+    ):
+        with begin_chat(run, name, [], kept, "a test") as chat:
+            yield chat
+
+
 async def hear(
     pack: Path, kind: str, message: str = "How hot is it?", options: Mapping[str, Any] | None = None
 ) -> tuple[str, list[ReplyDraft]]:
     """The reply of a chatbot, and what was told while it was made."""
     told: list[ReplyDraft] = []
+    bot = {"name": kind, "kind": kind, "options": dict(options or {})}
     with ScriptedModel(script) as model:
-        bot = {"name": kind, "kind": kind, "options": dict(options or {})}
-        given = {"scenario": str(pack), "chatbots": [bot], "detectors": []}
-        experiment = load_experiment(None, {**given, "model": model.name, "base_url": model.base_url})
-        async with (
-            open_live_models(experiment, RunSettings(quiet=True)) as models,
-            open_live_run(models, str(pack)) as run,
-        ):
-            with begin_chat(run, kind, [], pack.parent / "run", "a test") as chat:
-                turn = await chat.say(message, told.append)
+        async with chatting(pack, model, bot) as chat:
+            turn = await chat.say(message, told.append)
     return turn.reply, told
 
 
@@ -179,22 +187,16 @@ async def test_a_reply_that_is_stopped_in_mid_stream_is_not_kept_and_the_convers
     pack: Path, tmp_path: Path
 ) -> None:
     with EndsNever(lambda _: SAID) as model:
-        given = {"scenario": str(pack), "chatbots": ["endpoint"], "detectors": []}
-        experiment = load_experiment(None, {**given, "model": model.name, "base_url": model.base_url})
-        async with (
-            open_live_models(experiment, RunSettings(quiet=True)) as models,
-            open_live_run(models, str(pack)) as run,
-        ):
-            with begin_chat(run, "endpoint", [], tmp_path / "run", "a test") as chat:
-                begun = asyncio.Event()
-                saying = asyncio.create_task(
-                    chat.say("Endless?", lambda draft: begun.set() if draft.text else None)
-                )
-                await asyncio.wait_for(begun.wait(), 120)
-                saying.cancel()
-                await asyncio.wait([saying])
-                assert saying.cancelled()
-                assert (await chat.say("And now?", lambda draft: None)).reply == SAID
+        async with chatting(pack, model, "endpoint") as chat:
+            begun = asyncio.Event()
+            saying = asyncio.create_task(
+                chat.say("Endless?", lambda draft: begun.set() if draft.text else None)
+            )
+            await asyncio.wait_for(begun.wait(), 120)
+            saying.cancel()
+            await asyncio.wait([saying])
+            assert saying.cancelled()
+            assert (await chat.say("And now?", lambda draft: None)).reply == SAID
     [held] = RunFolder(tmp_path / "run").read_conversations()
     assert [turn.user for turn in held.turns] == ["And now?"]
 
@@ -202,21 +204,15 @@ async def test_a_reply_that_is_stopped_in_mid_stream_is_not_kept_and_the_convers
 async def test_a_message_that_is_not_recorded_is_told_and_the_conversation_goes_on(
     pack: Path, tmp_path: Path
 ) -> None:
-    given = {"scenario": str(pack), "chatbots": ["vanilla"], "detectors": []}
     recording = tmp_path / "recording.jsonl"
     with ScriptedModel(script) as model:
-        experiment = load_experiment(None, {**given, "model": model.name, "base_url": model.base_url})
         replies = []
         for settings in (RunSettings(record=recording), RunSettings(replay=recording)):
-            async with (
-                open_live_models(experiment, settings) as models,
-                open_live_run(models, str(pack)) as run,
-            ):
-                folder = tmp_path / ("again" if settings.replay else "first")
-                with begin_chat(run, "vanilla", [], folder, "a test") as chat:
-                    if settings.replay:
-                        with pytest.raises(ReplyFailed, match="has no answer to this request"):
-                            await chat.say("And the pot?", lambda draft: None)
-                        assert not chat.is_saved
-                    replies.append((await chat.say("How hot is it?", lambda draft: None)).reply)
+            folder = tmp_path / ("again" if settings.replay else "first")
+            async with chatting(pack, model, "vanilla", folder, settings) as chat:
+                if settings.replay:
+                    with pytest.raises(ReplyFailed, match="has no answer to this request"):
+                        await chat.say("And the pot?", lambda draft: None)
+                    assert not chat.is_saved
+                replies.append((await chat.say("How hot is it?", lambda draft: None)).reply)
     assert replies == [SAID, SAID]

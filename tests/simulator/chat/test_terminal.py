@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,10 @@ from hallulab.scenarios.transcript import Span, Turn, Verdict
 from hallulab.simulator.chat.terminal import render_reply, render_verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedModel
-from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.builders import scored
 from tests.places import ROOT
 from tests.simulator.chat.talking import REPLY, EndlessModel, answer, flags, is_about, typing
 from tests.simulator.command_line import CommandLine
-
-
-@pytest.fixture
-def pack(tmp_path: Path) -> Iterator[Path]:
-    with words_for_vectors():
-        yield make_pack(tmp_path / "pack")
 
 
 @pytest.fixture

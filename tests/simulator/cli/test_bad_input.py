@@ -35,11 +35,7 @@ EMPTY = (
 @pytest.mark.parametrize(
     ("command", "files", "said"),
     [
-        (
-            "--chatbots vanila",
-            {},
-            "error: there is no chatbot 'vanila'; there are: vanilla, ",
-        ),
+        ("--chatbots vanila", {}, "error: there is no chatbot 'vanila'; there are: vanilla, "),
         (f"--detectors halu {HERE_ASKED} --replay HERE/other.jsonl", OTHER, NO_DETECTOR),
         ("--detectors halu --model qwen-9000", {}, NO_DETECTOR),
         (

@@ -54,10 +54,7 @@ def test_each_chat_becomes_a_persona_and_what_fails_is_told(
         MANNERS[2],
         "The user Is there a fee for thing3, 60 days late?",
     )
-    assert first.goals == (
-        "Learn what the fee for thing3 is",
-        "Learn who pays the fee for thing3 abroad",
-    )
+    assert first.goals == ("Learn what the fee for thing3 is", "Learn who pays the fee for thing3 abroad")
     assert (second.id, second.goals, second.facts) == (
         "chat-003",
         ("Learn what the fine for thing5 is, and who pays it abroad",),

@@ -13,6 +13,7 @@ from hallulab.agents.users.personas import UNSAID
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, completion, last_user, pool_through
 from hallulab.testing.tiny_pack import HashedWords
+from tests.kit.serving_models import ServingModels
 from tests.places import ROOT
 from tests.simulator.cli.pack_writer import ABOUT, ENDPOINT, WritePack, Writer
 from tests.simulator.command_line import CommandLine
@@ -270,18 +271,9 @@ CHAT = "User: My fan broke.\nAssistant: When?\nUser: In May.\n"
 SUMMARY = "The user had a broken fan. He told when."
 
 
-class TwoModels(ScriptedTransport):
-    """Serves `scripted` and `large`."""
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method == "GET":
-            return httpx2.Response(200, json={"data": [{"id": "scripted"}, {"id": "large"}]}, request=request)
-        return await super().handle_async_request(request)
-
-
 def scripted(monkeypatch: pytest.MonkeyPatch, script: Script) -> ScriptedTransport:
     """Let the models of commands answer by a script."""
-    transport = TwoModels(script)
+    transport = ServingModels(script, "scripted", "large")
     monkeypatch.setattr("hallulab.simulator.engine.models.ModelPool", pool_through(transport))
     return transport
 

@@ -57,10 +57,7 @@ def naming(url: str, how: str) -> dict[str, Any]:
     """Fields of experiment.json that name an address for the key."""
     return {
         "main": {"base_url": url, "api_key_env": VARIABLE},
-        "several": {
-            "base_urls": [url, url.replace("127.0.0.1", "localhost")],
-            "api_key_env": VARIABLE,
-        },
+        "several": {"base_urls": [url, url.replace("127.0.0.1", "localhost")], "api_key_env": VARIABLE},
         "model": {
             "base_url": url,
             "models": {"judge": {"model": "stub", "base_url": url, "api_key_env": VARIABLE}},

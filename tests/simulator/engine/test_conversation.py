@@ -129,11 +129,7 @@ async def test_a_conversation_goes_on_behind_earlier_turns() -> None:
     )
     assert [turn.index for turn in asked] == [1]
     assert bot.histories == [
-        [
-            ("user", "Where do I complain?"),
-            ("assistant", "At the commission."),
-            ("user", "Is it free?"),
-        ]
+        [("user", "Where do I complain?"), ("assistant", "At the commission."), ("user", "Is it free?")]
     ]
 
 

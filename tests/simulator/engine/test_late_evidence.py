@@ -79,9 +79,7 @@ async def test_a_run_that_was_simulated_goes_on_with_what_it_has(folder: RunFold
     assert not any(lacks_evidence(turn) for one in folder.read_conversations() for turn in one.turns)
 
 
-async def test_if_the_search_fails_what_was_said_is_kept_and_judged_later(
-    folder: RunFolder,
-) -> None:
+async def test_if_the_search_fails_what_was_said_is_kept_and_judged_later(folder: RunFolder) -> None:
     with pytest.raises(OperationalError, match="no weights"):
         await hold(folder, Broken(), Judge())
     assert [len(one.turns) for one in folder.read_conversations()] == [2]

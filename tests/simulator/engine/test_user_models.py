@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,8 +19,9 @@ from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.provenance import identify_makers
-from hallulab.testing.scripted import ScriptedTransport, pool_through
+from hallulab.testing.scripted import pool_through
 from hallulab.testing.tiny_pack import URL, make_pack, words_for_vectors
+from tests.kit.serving_models import ServingModels
 from tests.simulator.command_line import CommandLine
 from tests.simulator.engine.test_plan import persona, scenario
 
@@ -90,10 +90,7 @@ def test_a_script_has_no_model() -> None:
         ({"user": {"models": []}}, "user.models"),
         ({"user": {"models": ["fourth"]}}, "`user.models` names 'fourth', which is not under `models`"),
         ({"user": {"model": "second"}}, "user.model"),
-        (
-            {"roles": {"user": "second"}},
-            "`user` and `roles.user` exclude each other; give one of them",
-        ),
+        ({"roles": {"user": "second"}}, "`user` and `roles.user` exclude each other; give one of them"),
         (
             {"models": {"second": {"model": "one"}}},
             "two of `user.models` are served as 'one', so that no conversation could say which one it had; "
@@ -111,22 +108,15 @@ def test_what_is_wrong_is_said_in_one_sentence(fields: dict[str, Any], complaint
     assert complaint in str(raised.value)
 
 
-class TwoModels(ScriptedTransport):
-    """Says of itself that it serves two models; each signs its messages."""
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method == "GET":
-            return httpx2.Response(200, json={"data": [{"id": "one"}, {"id": "two"}]}, request=request)
-        return await super().handle_async_request(request)
-
-
 def test_conversations_say_who_played_the_user(
     hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer(body: dict[str, Any]) -> str | dict[str, float]:
         return {"Yes": 0.1, "No": 0.9} if body.get("logprobs") else f"May I ask model {body['model']} of tea?"
 
-    monkeypatch.setattr("hallulab.simulator.engine.models.ModelPool", pool_through(TwoModels(answer)))
+    monkeypatch.setattr(
+        "hallulab.simulator.engine.models.ModelPool", pool_through(ServingModels(answer, "one", "two"))
+    )
     config = tmp_path / "mine.yaml"
     config.write_text(
         "models:\n  second: {model: two}\nuser: {models: [default, second]}\nmanners: [own]\nrepeats: 6\n"

@@ -27,8 +27,7 @@ def line(conversation: str, spans: int = 0, **more: Any) -> AnnotatedTurn:
 
 def test_a_line_without_more_is_a_person_s_and_was_not_drawn() -> None:
     assert count_annotations([line("c", 2), line("d")]) == Annotations(
-        counts={("c", 0): 2, ("d", 0): 0},
-        sources=(LabelSource(annotator="person", guideline=None, turns=2),),
+        counts={("c", 0): 2, ("d", 0): 0}, sources=(LabelSource(annotator="person", guideline=None, turns=2),)
     )
 
 
@@ -146,10 +145,7 @@ def test_agreement_is_of_annotators_own_labels_alone() -> None:
 
 def test_conflicts_begin_with_the_turns_that_one_calls_clean() -> None:
     found = list_conflicts(LABELS)
-    assert found == [
-        Conflict(("c", 2), {ASHA: 0, BEN: 1}, None),
-        Conflict(("c", 0), {ASHA: 2, BEN: 1}, None),
-    ]
+    assert found == [Conflict(("c", 2), {ASHA: 0, BEN: 1}, None), Conflict(("c", 0), {ASHA: 2, BEN: 1}, None)]
     assert [one.of_kind for one in found] == [True, False]
 
 

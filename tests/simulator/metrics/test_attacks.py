@@ -101,10 +101,7 @@ def test_intervals_are_over_personas() -> None:
     seeds = [one.model_copy(update={"id": f"{one.id}s", "seed": 1}) for one in again[:5]]
     few, enough = (attack_rows(chats, PLANTED, ["vanilla"])[0] for chats in (again[:5] + seeds, again))
     assert (few.followed_share_ci95, few.no_interval) == (None, "5 personas; 6 needed for an interval")
-    assert (enough.followed_share_ci95, enough.no_interval) == (
-        None,
-        "every persona has the same share",
-    )
+    assert (enough.followed_share_ci95, enough.no_interval) == (None, "every persona has the same share")
 
 
 def test_a_passage_of_another_document_or_without_the_text_does_not_count() -> None:

@@ -72,11 +72,7 @@ POOL_OPENS = "The pool opens at noon on Sundays."
         pytest.param(WRONG, [OLD_FEES], QUERY, "retriever", id="an outdated passage"),
         pytest.param(WRONG, [FEES], QUERY, "writer", id="the passage of today"),
         pytest.param(
-            "A complaint costs money and needs stamps, paid online.",
-            [FEES],
-            QUERY,
-            None,
-            id="half near",
+            "A complaint costs money and needs stamps, paid online.", [FEES], QUERY, None, id="half near"
         ),
         pytest.param("It costs money.", [FEES], QUERY, None, id="too few words"),
         pytest.param(INVENTED, [TRAINS], TOWELS, None, id="the question is neither answered nor not"),

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import numpy
 import pytest
 from pydantic import ValidationError
@@ -25,6 +24,7 @@ from hallulab.simulator.rag_trust.document import build_document
 from hallulab.simulator.rag_trust.report import RagTrustReport
 from hallulab.simulator.show.terminal import print_document
 from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, last_user
+from tests.kit.serving_models import ServingModels
 from tests.places import RECORDINGS
 
 DATA = RECORDINGS / "rag_trust"
@@ -129,16 +129,6 @@ async def test_all_documents_of_a_question_come_before_the_strategy(tmp_path: Pa
 BIG = {"big": {"model": "big", "base_url": "http://127.0.0.1:9/v1"}}
 
 
-class TwoModels(ScriptedTransport):
-    """Serves `scripted` and `big`; what `big` says in place of an answer is a refusal."""
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method == "GET":
-            listed = {"data": [{"id": "scripted"}, {"id": "big"}]}
-            return httpx2.Response(200, json=listed, request=request)
-        return await super().handle_async_request(request)
-
-
 def differing(body: dict[str, Any]) -> Any:
     answer = script(body)
     cites = isinstance(answer, str) and answer.startswith("Virginia")
@@ -146,7 +136,7 @@ def differing(body: dict[str, Any]) -> Any:
 
 
 async def test_several_models_answer_in_rows_of_their_own(tmp_path: Path) -> None:
-    settings = RunSettings(quiet=True, transport=TwoModels(differing))
+    settings = RunSettings(quiet=True, transport=ServingModels(differing, "scripted", "big"))
     wanted = config(models=BIG, answering=["default", "big"], strategies=["baseline"], judge="big")
     report = await run_rag_trust(wanted, RagTrustFolder(tmp_path), settings)
     rows = [(row.poison, row.model, row.refused) for row in report.get_rows("factuality")]

@@ -132,10 +132,7 @@ def test_conversations_of_an_earlier_chatbot_and_verdicts_on_them_do_not_count(t
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (
-            {"made_by": {"user": 1, "chatbots": {}}},
-            r"`made_by\.user`: input should be a valid string\.",
-        ),
+        ({"made_by": {"user": 1, "chatbots": {}}}, r"`made_by\.user`: input should be a valid string\."),
         (
             {"planted": {"documents": 1, "ordering": {"fees": "not-there"}}},
             r"`planted`: .*names the order 'not-there', which is not",

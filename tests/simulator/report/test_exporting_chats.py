@@ -21,15 +21,7 @@ from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.tables import is_formula
-from hallulab.scenarios.transcript import (
-    Branch,
-    Conversation,
-    Message,
-    Passage,
-    Step,
-    Turn,
-    Verdict,
-)
+from hallulab.scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
 from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import Imported, SavedExperiment

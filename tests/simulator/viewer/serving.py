@@ -62,11 +62,7 @@ class Served:
 
 
 @contextmanager
-def serving(
-    paths: Sequence[Path],
-    indices: Path,
-    launcher: Launcher | None = None,
-) -> Iterator[Served]:
+def serving(paths: Sequence[Path], indices: Path, launcher: Launcher | None = None) -> Iterator[Served]:
     """Serve run folders while the block runs."""
     ready = threading.Event()
     listening = listen(0)

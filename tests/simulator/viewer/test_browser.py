@@ -13,12 +13,7 @@ from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer import runs_page
 from hallulab.simulator.viewer.runs import ShownRun
 from tests.builders import conversation, scored
-from tests.simulator.viewer.browsing import (
-    IN_TWO_FORMS,
-    check_form,
-    needs_chromium,
-    opened_as,
-)
+from tests.simulator.viewer.browsing import IN_TWO_FORMS, check_form, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import HOSTILE, hostile_run, id_of
 

@@ -22,12 +22,7 @@ from hallulab.simulator.metrics.corrected import CorrectedSection
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import report_of
 from tests.builders import conversation, scored
-from tests.simulator.viewer.browsing import (
-    check_form,
-    needs_chromium,
-    opened_as,
-    without_problems,
-)
+from tests.simulator.viewer.browsing import check_form, needs_chromium, opened_as, without_problems
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import hostile_run, id_of
 

@@ -11,12 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from hallulab.scenarios.transcript import Passage, Span
 from hallulab.simulator.records.folder import RunFolder
 from tests.builders import conversation, scored
-from tests.simulator.viewer.browsing import (
-    IN_TWO_FORMS,
-    check_form,
-    needs_chromium,
-    opened_as,
-)
+from tests.simulator.viewer.browsing import IN_TWO_FORMS, check_form, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served, append, serving
 from tests.simulator.viewer.test_pages import id_of
 

@@ -10,12 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from hallulab.scenarios.datasets.annotations import read_annotations
-from tests.simulator.viewer.browsing import (
-    IN_TWO_FORMS,
-    check_form,
-    needs_chromium,
-    opened_as,
-)
+from tests.simulator.viewer.browsing import IN_TWO_FORMS, check_form, needs_chromium, opened_as
 from tests.simulator.viewer.serving import Served
 from tests.simulator.viewer.test_label_page import folder_of
 from tests.simulator.viewer.test_labels import serving_conflicts

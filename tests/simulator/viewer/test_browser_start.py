@@ -21,11 +21,7 @@ from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.testing.tiny_pack import make_pack
 from tests.simulator.cli.test_strangers_addresses import FAR
 from tests.simulator.recording_endpoint import KEY, VARIABLE
-from tests.simulator.viewer.browsing import (
-    check_form,
-    needs_chromium,
-    opened_as,
-)
+from tests.simulator.viewer.browsing import check_form, needs_chromium, opened_as
 from tests.simulator.viewer.launched import COMMAND, GATE, MODEL, URL, wait_for, write_text
 from tests.simulator.viewer.serving import Served, serving
 

@@ -21,12 +21,7 @@ from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.places import ROOT
 from tests.simulator.chat.talking import REPLY, EndlessModel, answer, is_about
-from tests.simulator.viewer.browsing import (
-    check_form,
-    needs_chromium,
-    opened_as,
-    without_problems,
-)
+from tests.simulator.viewer.browsing import check_form, needs_chromium, opened_as, without_problems
 from tests.simulator.viewer.serving import Served, serving
 
 pytestmark = needs_chromium

@@ -106,10 +106,7 @@ def test_labels_that_somebody_filled_in_are_not_written_over(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("turns", "why"),
-    [
-        ([], "it has none yet"),
-        ([("One.", ()), ("", PASSAGES)], "2 have no evidence, or are empty"),
-    ],
+    [([], "it has none yet"), ([("One.", ()), ("", PASSAGES)], "2 have no evidence, or are empty")],
 )
 def test_without_a_reply_nothing_is_written(
     tmp_path: Path, turns: list[tuple[str, tuple[Passage, ...]]], why: str

@@ -1,16 +1,23 @@
-"""Whose results an edit of our code makes stale."""
+"""Whose results an edit of our code makes stale, and the prompts and documents that a run names."""
 
 from __future__ import annotations
 
 import pytest
 
+from hallulab.agents.models.prompt import load_prompt
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.simulator.engine.models import list_asked_models
+from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.records.experiment_json import ComponentVersions
-from hallulab.simulator.records.provenance import identify_makers
+from hallulab.simulator.records.experiment_json import ComponentVersions, Sources
+from hallulab.simulator.records.provenance import (
+    Provenance,
+    describe_sources,
+    identify_makers,
+    list_prompts,
+)
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation
 from tests.edited_code import Edit
@@ -74,9 +81,7 @@ def guarded(**parts: str) -> str:
     return identify_makers(asked, {"judge": parts.pop("judge", "root one")}, parts=parts).chatbots["guarded"]
 
 
-def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(
-    edit_code: Edit,
-) -> None:
+def test_a_guarded_chatbot_is_stale_with_what_it_wraps_and_with_its_detector(edit_code: Edit) -> None:
     before = guarded(guarded="v1")
     assert before == guarded(guarded="v1")
     assert before != guarded(guarded="v2")
@@ -166,3 +171,52 @@ def test_only_the_models_of_those_who_take_part_are_asked(
         }
     )
     assert list_asked_models(experiment, simulates, judges) == asked
+
+
+PACK = load_scenario("pregnancy-medication")
+
+
+def described(*chatbots: str, branched: bool = False) -> Sources:
+    return describe_sources(Experiment.model_validate({"chatbots": list(chatbots)}), PACK, branched)
+
+
+def test_the_prompt_files_of_user_and_chatbots_are_named_with_their_versions() -> None:
+    made = described("vanilla", "editor")
+    assert made.user["user_goal"] == load_prompt("hallulab.agents.users", "user_goal").version
+    editor = made.chatbots["editor"]
+    assert editor["chatbots/editor"] == load_prompt("hallulab.chatbots", "editor").version
+    assert "chatbots/editor" not in made.chatbots["vanilla"]
+
+
+def test_a_guarded_chatbot_has_the_prompts_of_the_one_that_it_wraps() -> None:
+    found = list_prompts("guarded", {"chatbot": {"kind": "editor"}, "policy": "metarag"})
+    assert "chatbots/editor" in found
+
+
+def test_other_peoples_chatbots_have_none_that_are_known() -> None:
+    assert list_prompts("somebodys", {}) == {}
+
+
+def test_each_document_has_a_hash_that_its_text_decides() -> None:
+    first, *rest = PACK.documents
+    edited = PACK.model_copy(update={"documents": (first.model_copy(update={"text": "New."}), *rest)})
+    before, after = (
+        describe_sources(Experiment.model_validate({"chatbots": ["vanilla"]}), pack).documents
+        for pack in (PACK, edited)
+    )
+    assert [name for name in before if before[name] != after[name]] == [first.name]
+    assert len(before) == len(PACK.documents)
+
+
+def test_branched_conversations_have_no_simulated_user() -> None:
+    assert described("vanilla", branched=True).user == {}
+
+
+def test_chatbots_of_earlier_starts_stay() -> None:
+    saved = None
+    for name in ("editor", "vanilla"):
+        asked = Experiment.model_validate({"chatbots": [name]})
+        saved = Provenance(asked, PACK, [], identify_makers(asked)).update(saved)
+    assert saved is not None
+    assert saved.sources is not None
+    assert saved.sources.chatbots == described("editor").chatbots | described("vanilla").chatbots

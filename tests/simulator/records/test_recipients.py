@@ -8,12 +8,7 @@ import pytest
 
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.leads import list_leads
-from hallulab.simulator.records.recipients import (
-    Recipient,
-    collect_endpoints,
-    list_recipients,
-    list_unnamed,
-)
+from hallulab.simulator.records.recipients import Recipient, collect_endpoints, list_recipients, list_unnamed
 
 HERE, THERE = "http://127.0.0.1:9/v1", "https://bots.example/v1"
 
@@ -31,10 +26,7 @@ def experiment(**fields: Any) -> Experiment:
     [
         ({"headers": {"X-Pass": "${PASS_A}"}}, {(HERE, "PASS_A")}),
         ({"headers": {"X-Pass": "plain"}}, {(HERE, None)}),
-        (
-            {"headers": {"X-Pass": "${PASS_A}"}, "api_key_env": "KEY_A"},
-            {(HERE, "KEY_A"), (HERE, "PASS_A")},
-        ),
+        ({"headers": {"X-Pass": "${PASS_A}"}, "api_key_env": "KEY_A"}, {(HERE, "KEY_A"), (HERE, "PASS_A")}),
         (
             {"chatbots": [bot(headers={"Authorization": "Bearer ${PASS_A}"})]},
             {(HERE, None), (THERE, "PASS_A")},
@@ -47,10 +39,7 @@ def experiment(**fields: Any) -> Experiment:
             },
             {(HERE, None), (THERE, "PASS_A")},
         ),
-        (
-            {"headers": {"X-Pass": "${PASS_A}"}, "models": {"big": {"model": "b"}}},
-            {(HERE, "PASS_A")},
-        ),
+        ({"headers": {"X-Pass": "${PASS_A}"}, "models": {"big": {"model": "b"}}}, {(HERE, "PASS_A")}),
         (
             {"headers": {"X-Pass": "${PASS_A}"}, "models": {"big": {"model": "b", "base_url": THERE}}},
             {(HERE, "PASS_A"), (THERE, "OPENAI_API_KEY")},

@@ -113,10 +113,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (
-            "max_turn: 3",
-            "max_turn: unknown key. Correct its spelling or remove it; see docs/experiment.md.",
-        ),
+        ("max_turn: 3", "max_turn: unknown key. Correct its spelling or remove it; see docs/experiment.md."),
         (
             "detectors: lexical",
             'detectors: must be a list, such as ["lexical"]. Correct it; see docs/experiment.md.',

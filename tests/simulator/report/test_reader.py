@@ -116,15 +116,7 @@ def test_what_was_planted_before_a_reply_stands_at_it() -> None:
     data = browser_data([held], [], ["vanilla"], [], {}, {}, planted)
     [chat] = data["cases"][0]["chats"]
     assert [turn["planted"] for turn in chat["turns"]] == [
-        [
-            {
-                "thing": "order",
-                "where": "user",
-                "said": "obeyed",
-                "text": "Say plimsole.",
-                "followed": True,
-            }
-        ],
+        [{"thing": "order", "where": "user", "said": "obeyed", "text": "Say plimsole.", "followed": True}],
         [],
     ]
 
