@@ -118,7 +118,7 @@ def _prepare(bot: Bot) -> PreparedWorker | None:
     if message.get("ready") is not True:
         raise ChatbotError(str(message.get("fatal")))
     _log.info(
-        "%s: each conversation imports it anew, because the import leaves %s that only one may have.",
+        "%s: each conversation imports it again, because the import leaves %s that only one may have.",
         bot.target,
         ", ".join(map(str, message["shares"])),
     )

@@ -112,7 +112,7 @@ def _open_run(folder: RunFolder, scenario: Scenario, reports: bool) -> Run:
     """Open a run that has just been held or judged; write its reports first if `reports`.
 
     Raises:
-        OperationalError: no conversation was held, or a detector failed on every reply that it judged.
+        OperationalError: no conversation succeeded, or a detector failed on every reply that it judged.
     """
     from hallulab.simulator.metrics.failures import (
         RunFailures,

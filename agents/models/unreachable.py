@@ -84,7 +84,7 @@ def _name_cause(error: BaseException) -> Unreachable:
             return Unreachable("no way leads to that host", "Correct the address, or look at the network.")
     if isinstance(error.__cause__, _BROKEN_OFF):
         reason = "the connection broke off before the answer was whole"
-        return Unreachable(reason, "Is the server overloaded, or starting anew?")
+        return Unreachable(reason, "Is the server overloaded, or restarting?")
     return Unreachable("", "Is the server running?")
 
 

@@ -22,7 +22,7 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     """Make a conversation of the branch that ChatGPT shows."""
     tree = value.get("mapping")
     if not isinstance(tree, Mapping):
-        raise FormatError("mapping: must be an object with the messages. Export the chats anew.")
+        raise FormatError("mapping: must be an object with the messages. Export the chats again.")
     nodes = {id: node for id, node in tree.items() if isinstance(node, Mapping)}
     path = follow_branch(nodes, value.get("current_node"), "parent", reading)
     messages = [message for id in path if isinstance(message := nodes[id].get("message"), Mapping)]

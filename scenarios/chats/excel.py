@@ -63,7 +63,7 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
             }
             yield PlacedRow(f"row {number}", number, plain)
     except (zipfile.BadZipFile, InvalidFileException, KeyError, ValueError, SyntaxError) as error:
-        raise UsageError(f"{path}: no table of Excel ({error}). Save it anew, or as CSV.") from error
+        raise UsageError(f"{path}: no table of Excel ({error}). Save it again, or as CSV.") from error
 
 
 def recognize(start: FileStart) -> bool:

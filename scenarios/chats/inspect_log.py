@@ -68,7 +68,7 @@ def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:
                 "inspect log convert --to json."
             ) from error
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
-            raise UsageError(f"{path}: a damaged log of Inspect ({error}). Copy it anew.") from error
+            raise UsageError(f"{path}: a damaged log of Inspect ({error}). Copy it again.") from error
 
 
 def _read_sample(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:

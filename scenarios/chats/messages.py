@@ -233,5 +233,5 @@ def follow_branch(
         path[last] = None
         last = nodes[last].get(parent)
     for _ in range(len(nodes) - len(path)):
-        reading.count("Messages of other branches left out, such as answers that were made anew")
+        reading.count("Messages of other branches left out, such as regenerated answers")
     return list(reversed(path))

@@ -46,7 +46,7 @@ def _read_csv(path: Path) -> Iterator[Value]:
                 yield Value(f"line {rows.line_num}", rows.line_num, cells)
         except (csv.Error, UnicodeDecodeError) as error:
             raise UsageError(
-                f"{path}, line {rows.line_num + 1}: no CSV in UTF-8 ({error}). Write the data frame anew."
+                f"{path}, line {rows.line_num + 1}: no CSV in UTF-8 ({error}). Write the data frame again."
             ) from error
 
 

@@ -20,7 +20,7 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     """Make a conversation of the branch that Open WebUI shows."""
     chat = value.get("chat")
     if not isinstance(chat, Mapping):
-        raise FormatError("chat: must be an object with the messages. Export the chats anew.")
+        raise FormatError("chat: must be an object with the messages. Export the chats again.")
     history = get_object(chat, "history")
     if nodes := get_object(history, "messages"):
         nodes = {id: one for id, one in nodes.items() if isinstance(one, Mapping)}

@@ -111,7 +111,7 @@ def open_chats(path: Path) -> Iterator[BinaryIO]:
                 _check_unpacked_size(unpacked, path)
                 yield cast(BinaryIO, unpacked)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise UsageError(f"{path}: is damaged ({error}). Pack it anew.") from error
+            raise UsageError(f"{path}: is damaged ({error}). Pack it again.") from error
 
 
 def _check_unpacked_size(unpacked: gzip.GzipFile, path: Path) -> None:

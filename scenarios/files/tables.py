@@ -41,11 +41,11 @@ def read_parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Itera
             for batch in file.iter_batches(batch_size=_BATCH, columns=columns):
                 yield from map(_convert_to_json, batch.to_pylist())
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error}). Correct the path, or write it anew.") from error
+        raise UsageError(f"{path}: cannot be read ({error}). Correct the path, or write it again.") from error
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: a text in it is not UTF-8. Write it anew in UTF-8.") from error
+        raise UsageError(f"{path}: a text in it is not UTF-8. Write it again in UTF-8.") from error
     except pa.ArrowException as error:
-        raise UsageError(f"{path}: no Parquet ({error}). Write it anew.") from error
+        raise UsageError(f"{path}: no Parquet ({error}). Write it again.") from error
 
 
 def _convert_to_json(value: Any) -> Any:

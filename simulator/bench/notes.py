@@ -112,7 +112,7 @@ def render_raters_line(found: RaterAgreement) -> str:
 _REMARKS = {
     "batched": "Judged in batches (time of a reply is its batch's over its size)",
     "told_origin": "Given each reply's author, unknown for a new chatbot",
-    "replayed_calls": "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are "
+    "replayed_calls": "Answers known before (recorded, or asked for already) take no time: p50 and p95 are "
     "of the replies without any",
 }
 

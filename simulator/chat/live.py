@@ -127,7 +127,7 @@ def _describe(run: Run, bot: Component, judges: Sequence[Detector], at: str) -> 
     before = SavedExperiment(
         experiment=Experiment.model_validate(chosen.model_dump()),  # every field counts as set
         # Differs from that of every simulation, so that none is added to the folder.
-        identity={"scenario": f"held live about {about}"},
+        identity={"scenario": f"live about {about}"},
         detectors={},
         seeds=(run.experiment.seed,),
         planted=run.planted,

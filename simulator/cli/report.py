@@ -73,7 +73,7 @@ def show_report(
 
     Raises:
         UsageError: there is nothing to report on.
-        OperationalError: no conversation was held, or a detector failed on every reply that it judged.
+        OperationalError: no conversation succeeded, or a detector failed on every reply that it judged.
     """
     from hallulab.simulator.metrics.failures import RunFailures, require_success
     from hallulab.simulator.report.document import build_summary
@@ -137,9 +137,9 @@ def compare(
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Page to write.")] = None,
 ) -> None:
-    """Hold runs against a reference: changed verdicts, differences, coverage, costs, and what was changed.
+    """Compare runs with a reference: changed verdicts, differences, coverage, costs, and what was changed.
 
-    Exit code 3: a run cannot be compared with the reference at all. 1: no conversation of a run was held, or
+    Exit code 3: a run cannot be compared with the reference at all. 1: no conversation of a run succeeded, or
     a detector failed on every reply that it judged.
     """
     from hallulab.scenarios.files.atomic import write_together
@@ -204,7 +204,7 @@ def _save_baseline(run: RunFolder, file: Path) -> None:
 
 @expand_options
 def gate(options: GateOptions) -> None:
-    """Hold a run against a baseline, and fail if it is worse.
+    """Check a run against a baseline, and fail if it is worse.
 
     Exit code 0: it may pass. 1: a chatbot is worse beyond the noise, has a new severe hallucination, or
     misses a limit. 3: it cannot be compared.
@@ -294,7 +294,7 @@ def realism(
     as_json: AsJson = False,
     out: Annotated[Path | None, typer.Option(help="HTML file to write, with the distributions.")] = None,
 ) -> None:
-    """Hold the messages of a run's simulated users against people's, with a noise floor."""
+    """Compare the messages of a run's simulated users with people's, with a noise floor."""
     from hallulab.agents.retrieval.embeddings import SentenceEmbedder
     from hallulab.scenarios.files.atomic import write_atomically
     from hallulab.simulator.records.experiment import Experiment

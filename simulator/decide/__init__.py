@@ -1,1 +1,1 @@
-"""Decide between chatbots while conversations are still held, with guarantees at any stopping time."""
+"""Decide between chatbots while conversations are still simulated, with guarantees at any stopping time."""

@@ -139,7 +139,7 @@ def _require_decidable(settings: RunSettings, judge: bool) -> None:
     """
     if not judge:
         raise UsageError(
-            "`until_decided` needs verdicts while conversations are held. Leave out --no-judge, or "
+            "`until_decided` needs verdicts while conversations run. Leave out --no-judge, or "
             "`until_decided`."
         )
     if settings.batch is not None:

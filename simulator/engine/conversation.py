@@ -68,7 +68,7 @@ class GivenMessage:
 
 @dataclass(frozen=True)
 class ConversationKey:
-    """Identifies a conversation before it is held."""
+    """Identifies a conversation before it is simulated."""
 
     id: str
     """Hash of everything that determines the conversation."""

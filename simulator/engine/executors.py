@@ -50,7 +50,7 @@ class ConversationDone:
 
 @dataclass(frozen=True)
 class EvidenceFound:
-    """The evidence of a conversation that is held already was searched."""
+    """The evidence of a conversation that is there already was searched."""
 
     conversation: Conversation
 
@@ -124,20 +124,20 @@ class ConversationTask:
     """A conversation to hold or to judge, and the part of it that is missing."""
 
     job: Job | None
-    """The conversation, to be held; None: it is held already."""
+    """The conversation to simulate; None: it is there already."""
     known: Conversation | None
-    """The conversation if it is held already; or an earlier try that failed; or None."""
+    """The conversation if it is there already; or an earlier try that failed; or None."""
     lacking: tuple[VerdictKey, ...]
     """The verdicts that `known` lacks. A conversation that is held now lacks all."""
     group: int
     """Number of a group of conversations. They share answers of models, which are kept for all of them."""
     of_group: int = 1
     earlier: tuple[Turn, ...] = ()
-    """The turns of the conversation to be held that are there already, because it was cut off."""
+    """The turns of the conversation to be simulated that are there already, because it was cut off."""
 
     @property
     def key(self) -> ConversationKey:
-        """Key of the conversation to be held: after a failed try, that of the next one."""
+        """Key of the conversation to be simulated: after a failed try, that of the next one."""
         assert self.job is not None
         key = self.job.key
         return key if self.known is None else replace(key, id=derive_next_try(self.known.id))
@@ -172,7 +172,7 @@ class Executor(Protocol):
 
     @property
     def concurrency(self) -> int:
-        """Conversations held, and turns judged, at the same time."""
+        """Conversations simulated, and turns judged, at the same time."""
         ...
 
     async def perform(self, task: ConversationTask, emit: Emit) -> None:
@@ -186,7 +186,7 @@ class LocalExecutor:
         self._participants = participants
         self._detectors = {detector.name: detector for detector in participants.detectors}
         self._groups: dict[int, _Shared] = {}
-        # Two semaphores: conversations that are held must not wait for a slow detector.
+        # Two semaphores: conversations that are simulated must not wait for a slow detector.
         limits, most = participants.limits, participants.concurrency
         self._conversation_slots = limits.make_places() if limits else asyncio.Semaphore(most)
         self._judgement_slots = limits.make_places() if limits else asyncio.Semaphore(most)
@@ -294,7 +294,7 @@ def is_same_failure(one: Conversation, other: Conversation) -> bool:
 
 @dataclass(frozen=True)
 class ConversationWork:
-    """Conversations are held and judged (an `ExecutorMaker`)."""
+    """Conversations are simulated and judged (an `ExecutorMaker`)."""
 
     scenario: Scenario
     """The experiment's pack, with what an attack changed."""

@@ -39,7 +39,7 @@ class Participants:
         pool: its models.
         judge: whether replies are judged; if not, there are no detectors.
         max_turns: replies after which a conversation is stopped.
-        limits: the endpoints' limits, which say how many conversations are held and turns judged; None:
+        limits: the endpoints' limits, which say how many conversations are simulated and turns judged; None:
             `concurrency` does.
         waves: asks the models in waves; None: they are asked one by one.
 
@@ -60,7 +60,7 @@ class Participants:
         self.max_turns = max_turns
         self.limits = limits
         self.concurrency = experiment.at_once if waves is None else EVERYTHING
-        """Conversations held, and turns judged, at the same time."""
+        """Conversations simulated, and turns judged, at the same time."""
         self.knowledge_base = KnowledgeBase(
             scenario, embedding_model=experiment.embedding_model, recording=pool.recording
         )

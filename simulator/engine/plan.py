@@ -50,7 +50,7 @@ MOST_CONVERSATIONS = 1_000_000
 
 @dataclass(frozen=True)
 class Job:
-    """A conversation to be held."""
+    """A conversation to be simulated."""
 
     key: ConversationKey
     user: Persona | GivenMessage

@@ -186,7 +186,7 @@ class Run:
 
 
 Strategy = Callable[[Run, Executor, ComponentVersions, Journals], Coroutine[Any, Any, None]]
-"""Has the conversations of a run held and judged; `hallulab.simulator.decide.run` does so in batches."""
+"""Has the conversations of a run simulated and judged; `hallulab.simulator.decide.run` does so in batches."""
 
 
 async def run_experiment(
@@ -208,7 +208,7 @@ async def run_experiment(
         folder: where it goes; what it contains already is not run again.
         settings: how it is run.
         simulate: see `Run`, as for `judge` and `branching`.
-        strategy: has the conversations held and judged; None: all that are planned, at once.
+        strategy: has the conversations simulated and judged; None: all that are planned, at once.
         words: whom the user has named, where the experiment is a run folder's; None: all of it is the user's.
 
     Raises:

@@ -46,7 +46,7 @@ MOST = 10
 
 NONE = "(none)"
 """Value of replies without evidence, or without a topic."""
-NOT_TOLD = "(not told)"
+NOT_TOLD = "(undetermined)"
 """Value of replies of which it cannot be told whether what the question needs was found."""
 OTHERS = "(others)"
 """Value of documents, or topics, without a row of their own."""
@@ -96,7 +96,7 @@ COLUMNS = (
            "topic, search (whether it found what the question needs; of large runs, in the conversations "
            "examined); all: nothing", kind="name", short="Replies by"),
     Column("Which", "value", "which turn, length, document or topic; (none): without evidence or topic, "
-           "(others): those with fewer replies, (not told): rules cannot tell what the search found",
+           "(others): those with fewer replies, (undetermined): rules cannot tell what the search found",
            kind="text", short="which"),
     Column("Replies", "replies", "these replies, of all chatbots", GROUPED, short="Replies"),
     Column("Scored", "scored", "those that the detector scored", GROUPED, short="Scored"),

@@ -2,7 +2,7 @@
 
 The rule of all commands that show numbers of a run or of detectors; docs/experiment.md has it for users:
 
-- No conversation was held, or a detector failed on every reply that it judged: the command writes and shows
+- No conversation succeeded, or a detector failed on every reply that it judged: the command writes and shows
   what there is, says what failed and why, and exits with 1.
 - More than `MUCH` of a chatbot's conversations, or of a detector's verdicts, failed; all conversations of one
   chatbot failed; or a detector abstained from every reply: a sentence says so first, and the command exits
@@ -174,7 +174,7 @@ class FailureCounts:
         )
 
     def _explain_nothing_held(self, failures: Sequence[Failure], conversations: int) -> str:
-        """Say that no conversation was held; empty where one was, or none was begun."""
+        """Say that no conversation succeeded; empty where one was, or none was begun."""
         failed = sum(one.failed for one in failures)
         if not conversations or (failed < conversations and self._replies):
             return ""
@@ -287,7 +287,7 @@ def require_success(found: RunFailures) -> None:
     """Check that a run has what a report is about.
 
     Raises:
-        OperationalError: no conversation was held, or a detector failed on every reply that it judged; says
+        OperationalError: no conversation succeeded, or a detector failed on every reply that it judged; says
             why.
     """
     if found.failed is not None:

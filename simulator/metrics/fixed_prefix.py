@@ -438,7 +438,7 @@ def describe_fixed_prefix(report: RunReport) -> list[str]:
     changed = list(dict.fromkeys(row.chatbot for row in found.rows if row.changed))
     if changed:
         lines.append(
-            f"{shorten_line(', '.join(changed))}: changed since the free-running conversations were held, "
+            f"{shorten_line(', '.join(changed))}: changed since the free-running conversations ran, "
             "so the "
             "two runs do not differ in the history alone."
         )

@@ -5,7 +5,7 @@ All but dispersion depend on the number of messages. So both sides of a comparis
 one size. A message's part in a number is kept apart (numerator, denominator), so that users can be resampled
 without a message becoming the duplicate of itself.
 
-Counts of a user's messages: rules on their text alone, so that people's can be held against them.
+Counts of a user's messages: rules on their text alone, so that people's can be compared with them.
 The rules are ours. They see no reply, because files of people's messages often have none.
 """
 

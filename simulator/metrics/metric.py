@@ -90,7 +90,7 @@ class RunFacts:
     detectors: Sequence[str]
     """Names of all detectors, likewise. One without verdicts has rows with coverage 0."""
     imported: bool = False
-    """True if the conversations were imported, or held by a person."""
+    """True if the conversations were imported, or typed by a person."""
     planted: AttackRecord | None = None
     """An attack's changes of the scenario; None without one."""
     annotations: Annotations = field(default_factory=Annotations)

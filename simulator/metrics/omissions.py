@@ -137,13 +137,13 @@ class Retried(Frozen):
     chatbot: str
     detector: str
     first_tries: int
-    """Conversations that count and were held once."""
+    """Conversations that count and ran once."""
     first_hpt: float | None
     """HPT-1 of these; None: no turn of them is scored."""
     first_hpt_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same HPT-1."""
     retries: int
-    """Conversations that count and were held anew after a failure."""
+    """Conversations that count and were repeated after a failure."""
     retried_hpt: float | None
     """HPT-1 of these, likewise."""
     retried_hpt_ci95: Interval
@@ -151,17 +151,17 @@ class Retried(Frozen):
 
 
 class Retries(TableMetric[Retried]):
-    """Compares conversations that were held anew with the other ones, of chatbots that have such."""
+    """Compares conversations that were repeated with the other ones, of chatbots that have such."""
 
     NAME, TITLE, LINK, ROW = "retries", "Retried conversations", "retries", Retried
     ORDER = TERMINAL_ORDER = 81
     COLUMNS = (
         CHATBOT,
         DETECTOR,
-        Column("First tries", "first_tries", "conversations that were held once", short="First\ntries"),
+        Column("First tries", "first_tries", "conversations that ran once", short="First\ntries"),
         Column("HPT-1, first tries", "first_hpt", "hallucinations over scored turns of these", TWO_DECIMALS,
                beside="first_hpt_ci95", short="HPT-1"),
-        Column("Retried", "retries", "conversations that were held anew after a failure", short="Retried"),
+        Column("Retried", "retries", "conversations that were repeated after a failure", short="Retried"),
         Column("HPT-1, retried", "retried_hpt", "hallucinations over scored turns of these", TWO_DECIMALS,
                beside="retried_hpt_ci95", short="HPT-1"),
     )  # fmt: skip
@@ -217,7 +217,7 @@ class Retries(TableMetric[Retried]):
     def hints(cls, report: RunReport) -> Sequence[str]:
         """Say what a difference means."""
         return (
-            "A retried conversation was held anew because its first try failed. Both kinds count in all "
+            "A retried conversation was repeated because its first try failed. Both kinds count in all "
             "other numbers. If failures depend on what is said, the two differ.",
         )
 

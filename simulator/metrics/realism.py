@@ -93,7 +93,7 @@ class Realism(Frozen):
     warnings: tuple[str, ...] = ()
     """Which conversations of the run failed, where it is much: their messages are few."""
     failed: str | None = None
-    """Why `hallulab realism` exits with 1: no conversation was held; None: it does not."""
+    """Why `hallulab realism` exits with 1: no conversation succeeded; None: it does not."""
 
 
 def compute_sample_distances(

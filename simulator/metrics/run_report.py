@@ -36,7 +36,7 @@ class RunReport(Frozen):
     intervals: Intervals = Intervals()
     """Requirements of intervals."""
     imported: bool = False
-    """True if the conversations were imported or held by a person: there is no simulated user to audit."""
+    """True if the conversations were imported or typed by a person: there is no simulated user to audit."""
     rows: tuple[Row, ...]
     """Each chatbot under each detector."""
 

@@ -147,7 +147,9 @@ class UserAudit(Metric):
         chats = choose_noun(audit.conversations, "conversation")
         parts: list[Part] = []
         if report.imported:
-            text = "The conversations were imported or held by a person: there is no simulated user to audit."
+            text = (
+                "The conversations were imported or typed by a person: there is no simulated user to audit."
+            )
             parts = [Paragraph(text, "")]
         elif not audit.affected_conversations:
             parts = [Paragraph(f"The audit found no flaw in {audit.conversations} {chats}.", "")]

@@ -53,7 +53,7 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
     batch: Annotated[BatchService | None, BATCH] = None
     until_decided: Annotated[
         bool,
-        Flag("Draw personas in batches until the chatbots are told apart."),
+        Flag("Draw personas in batches until it is clear which chatbots are better or alike."),
     ] = False
     margin: Annotated[
         float | None, Flag("Hallucinations a turn below which --until-decided calls chatbots alike.")
@@ -104,7 +104,7 @@ class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
 
     run: Annotated[StrPath, RUN]
     _: KW_ONLY
-    turns: Annotated[str, Flag("Turns that are held anew, from 0, separated by commas; or all.")] = "all"
+    turns: Annotated[str, Flag("Turns that are repeated, from 0, separated by commas; or all.")] = "all"
     source: Annotated[
         str | None,
         Flag("Chatbot whose conversations they are; by default the first of the run.", names=("--from",)),

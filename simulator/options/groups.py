@@ -140,7 +140,7 @@ class ModelOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ConversationOptions:
-    """Which conversations are held."""
+    """Which conversations are simulated."""
 
     scenario: Annotated[str | None, SCENARIO] = None
     chatbots: Annotated[

@@ -124,7 +124,7 @@ class Imported(Frozen):
 
 
 class HeldLive(Frozen):
-    """Where a person held the conversations (docs/viewer.md)."""
+    """Where a person typed the user's messages (docs/viewer.md)."""
 
     at: str
     """The command: `hallulab chat` or `hallulab view`."""
@@ -177,7 +177,7 @@ class SavedExperiment(Frozen):
     imported: Imported | None = None
     """Where the conversations were imported from; None: they were not."""
     live: HeldLive | None = None
-    """Where a person held the conversations; None: nobody did."""
+    """Where a person typed the user's messages; None: nobody did."""
     branched_from: BranchedFrom | None = None
     """The run that the conversations branch off from; None: they begin at their beginning."""
 
@@ -186,7 +186,7 @@ class SavedExperiment(Frozen):
 
     @property
     def lacks_simulated_user(self) -> bool:
-        """True if no user was simulated here: the conversations were imported, or a person held them."""
+        """True if no user was simulated here: the conversations were imported, or a person typed them."""
         return self.imported is not None or self.live is not None
 
     def adding_answers(self, answered: Sequence[Answered], read_how: Sequence[ReadHow]) -> SavedExperiment:

@@ -118,7 +118,7 @@ def _describe_making(
     elif saved.imported is not None:
         yield f"imported from {_format_code(saved.imported.file)} ({saved.imported.format})"
     elif saved.live is not None:
-        yield f"held by a person in {_format_code(saved.live.at)} of hallulab {_escape_text(saved.hallulab)}"
+        yield f"typed by a person in {_format_code(saved.live.at)} of hallulab {_escape_text(saved.hallulab)}"
     else:
         seeds = ", ".join(map(str, saved.seeds))
         yield f"simulated by hallulab {_escape_text(saved.hallulab)}; seeds {seeds}"

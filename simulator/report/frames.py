@@ -71,7 +71,7 @@ _TURN = (
 """First columns of every frame."""
 
 _COSTS = (
-    _column("prompt_tokens", "Int64", "tokens that these calls read, as far as the servers told",
+    _column("prompt_tokens", "Int64", "tokens that these calls read, as far as the servers reported them",
             lambda source: sum_known([call.prompt_tokens for call in source.calls])),
     _column("completion_tokens", "Int64", "tokens that they wrote, likewise",
             lambda source: sum_known([call.completion_tokens for call in source.calls])),

@@ -83,7 +83,7 @@ def require_wanted(
                 f"`hallulab detect {folder.path} --detectors NAME`, or correct {flag}."
             )
     if wanted.audited and saved is not None and saved.lacks_simulated_user:
-        how = "was imported" if saved.live is None else "was held by a person"
+        how = "was imported" if saved.live is None else "was typed by a person"
         raise UsageError(
             f"--audited: {folder.path} {how}, so there is no simulated user to audit. Leave it out."
         )

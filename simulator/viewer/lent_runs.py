@@ -100,7 +100,7 @@ class LentRuns:
 
 
 class _LentRun:
-    """A run, and how many conversations are held with it."""
+    """A run, and how many conversations use it."""
 
     def __init__(self) -> None:
         self.run: asyncio.Future[Run] = asyncio.get_running_loop().create_future()

@@ -42,6 +42,6 @@ def test_a_text_in_another_encoding_is_one_sentence(tmp_path: Path) -> None:
     bad = pa.array([b"caf\xe9"], pa.binary()).view(pa.string())
     parquet.write_table(pa.table({"messages": [SAID], "id": bad}), path)
     with pytest.raises(
-        UsageError, match=r"a\.parquet: a text in it is not UTF-8\. Write it anew in UTF-8\.$"
+        UsageError, match=r"a\.parquet: a text in it is not UTF-8\. Write it again in UTF-8\.$"
     ):
         list(read_chats(path, "parquet"))

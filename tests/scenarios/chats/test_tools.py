@@ -229,7 +229,7 @@ def test_a_conversation_of_each_tool(format: str, tmp_path: Path) -> None:
 
 def test_of_a_tree_the_branch_that_is_shown_is_read_and_others_are_counted(tmp_path: Path) -> None:
     notes = [read(written(tmp_path, *FILES[name][:2]))[1].notes for name in ("chatgpt", "openwebui")]
-    told = "Messages of other branches left out, such as answers that were made anew: 1."
+    told = "Messages of other branches left out, such as regenerated answers: 1."
     assert notes == [[told], [told]]
 
 
@@ -301,7 +301,7 @@ def test_an_archive_of_inspect_has_a_conversation_a_sample(tmp_path: Path) -> No
 def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
     path = pack(tmp_path / "a.eval", {"1_epoch_1": {"messages": []}})
     path.write_bytes(path.read_bytes()[:80])
-    with pytest.raises(UsageError, match=r"a\.eval: a damaged log of Inspect \(.*\)\. Copy it anew\."):
+    with pytest.raises(UsageError, match=r"a\.eval: a damaged log of Inspect \(.*\)\. Copy it again\."):
         read(path)
 
 

@@ -169,7 +169,7 @@ def test_leaks_and_replays_are_told() -> None:
         "d: in no number but coverage: 1 abstention, 2 failures (1 by an unreadable answer).",
         "Judged in batches (time of a reply is its batch's over its size): d.",
         "Given each reply's author, unknown for a new chatbot: d.",
-        "Answers known before (recorded, or asked for already) take no time, so p50 and p95 are of the "
+        "Answers known before (recorded, or asked for already) take no time: p50 and p95 are of the "
         "replies without any: d.",
     ]
 

@@ -82,7 +82,7 @@ def test_the_conversation_is_a_run_folder_that_other_commands_read(
     assert hallulab("compare", run.path, run.path).code == 0
     refused = hallulab("export", run.path, "--out", tmp_path / "a.jsonl", "--format", "openai", "--audited")
     assert refused.err == (
-        f"error: --audited: {run.path} was held by a person, so there is no simulated user to audit. "
+        f"error: --audited: {run.path} was typed by a person, so there is no simulated user to audit. "
         "Leave it out.\n"
     )
 
@@ -95,7 +95,7 @@ def test_a_data_set_of_it_says_that_a_person_asked(
         hallulab(*flags(pack, model.name, model.base_url), "--out", run.path)
     assert hallulab("export", run.path, "--out", tmp_path / "hf", "--format", "hf").code == 0
     card = (tmp_path / "hf" / "README.md").read_text()
-    assert "- held by a person in `hallulab chat` of hallulab" in card
+    assert "- typed by a person in `hallulab chat` of hallulab" in card
     assert "synthetic" not in card
 
 

@@ -82,7 +82,7 @@ def test_what_is_only_simulated_is_not_decided(tmp_path: Path, code_and_error: C
     file = tmp_path / "experiment.yaml"
     file.write_text(f"until_decided: true\nscenario: {make_pack(tmp_path / 'pack')}\n")
     code, error = code_and_error("run", "--no-judge", "-c", file, "--out", tmp_path / "run")
-    assert (code, "needs verdicts while conversations are held" in error) == (2, True)
+    assert (code, "needs verdicts while conversations run" in error) == (2, True)
 
 
 def test_a_mistake_in_the_file_is_told_with_its_line(tmp_path: Path) -> None:

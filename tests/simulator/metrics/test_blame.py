@@ -254,7 +254,7 @@ def test_hallucinated_replies_concentrate_by_what_the_search_found() -> None:
     assert [(one.value, one.replies, one.hallucinated) for one in found if one.by == "search"] == [
         ("among the passages", 3, 2),
         ("missed", 1, 1),
-        ("(not told)", 1, 1),
+        ("(undetermined)", 1, 1),
     ]
 
 

@@ -161,7 +161,7 @@ def test_it_says_what_was_not_judged_in_both_runs() -> None:
 def test_it_says_which_chatbots_have_changed() -> None:
     other = fixedly({"vanilla": [[1, 0]], "agent": [[0, 0]]}, "g-2")
     assert describe_fixed_prefix(report(fixed=other))[-1] == (
-        "vanilla, agent: changed since the free-running conversations were held, so the two runs do not "
+        "vanilla, agent: changed since the free-running conversations ran, so the two runs do not "
         "differ in the history alone."
     )
 

@@ -7,8 +7,8 @@ import pytest
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
-from hallulab.simulator.engine.models import list_asked_models
 from hallulab.scenarios.packs.pack_files import load_scenario
+from hallulab.simulator.engine.models import list_asked_models
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions, Sources
