@@ -33,7 +33,7 @@ from hallulab.simulator.records.journals import Journals
 async def run_until_decided(
     run: Run, executor: Executor, made_by: ComponentVersions, journals: Journals
 ) -> None:
-    """Have conversations simulated and judged in batches, until it is clear which chatbots are better or alike.
+    """Have conversations simulated and judged in batches, until it is clear which chatbots are better.
 
     Raises:
         UsageError: the budget is one of tokens, and no server reports any.

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
+from hallulab.agents.models.prompt import Prompt
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.served_model import (
+    ClaimCheck,
     find_catalogue_name,
     find_known_name,
     identify_model,
     list_model_warnings,
+    read_claim_check,
     read_tuned_number,
 )
 from hallulab.agents.serving.catalogue import CATALOGUE, GGUF_NAME
 from hallulab.testing.scripted import scripted_pool
+from tests.kit.refusals import refusal
 
 OURS = "qwen2.5-coder-1.5b"
 SERVED = "/somewhere/hallulab/models/qwen2.5-coder-1.5b-bf16-cc324af070c2"
@@ -56,9 +61,7 @@ def test_every_model_out_of_wheels_is_known_by_its_own_folder() -> None:
         for name, model in CATALOGUE.items()
         if model.wheels is not None
     }
-    assert {name: find_known_name("x", folder) for name, folder in folders.items()} == {
-        name: name for name in folders
-    }
+    assert all(find_known_name("x", folder) == name for name, folder in folders.items())
 
 
 @pytest.mark.parametrize(
@@ -101,11 +104,8 @@ async def test_a_replay_doubts_what_was_served() -> None:
 async def test_a_recording_of_before_knows_the_name_alone_and_that_will_do(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_text('{"kind":"search","key":"k","answer":[]}\n')
     replayed = await asked(OURS, "other/model", Recording.replay(tmp_path / "r.jsonl"))
-    assert (replayed.get().root, find_catalogue_name(replayed.get()), list_model_warnings(replayed)) == (
-        None,
-        OURS,
-        [],
-    )
+    assert (replayed.get().root, find_catalogue_name(replayed.get())) == (None, OURS)
+    assert list_model_warnings(replayed) == []
 
 
 @pytest.mark.parametrize(
@@ -150,3 +150,31 @@ def test_numbers_are_tuned_for_models_of_the_catalogue() -> None:
     assert read_tuned_number("hallulab.chatbots", "fact-checker", OURS) == 0.7
     assert read_tuned_number("hallulab.chatbots", "fact-checker", None) is None
     assert read_tuned_number("hallulab.chatbots", "vanilla", OURS) is None
+
+
+ASK = Prompt("ask", "### system\nIs it so?")
+
+
+def test_a_check_has_each_model_once_and_the_versions_of_its_prompts() -> None:
+    assert ClaimCheck.by(["m", "n", "m"], [ASK]) == ClaimCheck(
+        models=("m", "n"), prompts={"ask": ASK.version}
+    )
+
+
+def test_what_a_component_tells_is_taken() -> None:
+    told = ClaimCheck(models=("m",))
+    assert read_claim_check("chatbot mine", SimpleNamespace(claim_check=told)) is told
+    assert read_claim_check("chatbot mine", SimpleNamespace()) is None
+
+
+def test_something_else_in_its_place_is_one_sentence() -> None:
+    assert refusal(read_claim_check, "chatbot mine", SimpleNamespace(claim_check="m")) == (
+        "chatbot mine: its `claim_check` is 'm', no hallulab.ClaimCheck. Correct it or leave it out."
+    )
+
+
+def test_a_method_of_ours_in_an_old_run_folder_has_its_name_of_today() -> None:
+    read = ClaimCheck.model_validate_json(
+        '{"methods": ["detectors.lexical.detector.Lexical", "theirs.Judge"]}'
+    )
+    assert read.methods == ("hallulab.detectors.lexical.detector.Lexical", "theirs.Judge")

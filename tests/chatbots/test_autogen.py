@@ -7,9 +7,9 @@ import pytest
 from hallulab.chatbots.evidence import lacks_evidence
 from hallulab.chatbots.protocol import ChatbotError
 from hallulab.chatbots.registry import make_chatbot
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Message
 from tests.chatbots.stage import ASKED, stage
+from tests.kit.refusals import refusal
 
 HERE = "tests.chatbots.pool_team"
 
@@ -60,6 +60,5 @@ async def test_an_agent_itself_may_be_the_target() -> None:
     ],
 )
 def test_what_is_no_agent_is_said_before_the_first_message(attribute: str, reason: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        make_chatbot("autogen", stage(options={"target": f"{HERE}:{attribute}"})[0])
-    assert str(caught.value) == f"{HERE}:{attribute}: {reason}"
+    context, _, _ = stage(options={"target": f"{HERE}:{attribute}"})
+    assert refusal(make_chatbot, "autogen", context) == f"{HERE}:{attribute}: {reason}"

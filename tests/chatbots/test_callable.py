@@ -273,10 +273,8 @@ async def test_what_goes_wrong_is_one_sentence(target: str, reason: str) -> None
 
 async def test_half_characters_of_a_bot_are_replaced_because_no_file_can_hold_them() -> None:
     assert (await ask("pool_bot:halved")).text == "bad \ufffd"
-    assert [passage.document for passage in (await ask("pool_bot:halved_passage")).passages] == [
-        "passage",
-        "\ufffd",
-    ]
+    passages = (await ask("pool_bot:halved_passage")).passages
+    assert [passage.document for passage in passages] == ["passage", "\ufffd"]
 
 
 @pytest.mark.parametrize("target", ["pool_bot:sleeps", "pool_bot:sleeps_later", "pool_bot:fails_at_the_end"])

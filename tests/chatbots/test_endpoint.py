@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -34,6 +35,11 @@ def at(port: int, **more: Any) -> dict[str, Any]:
     return {"base_url": f"http://127.0.0.1:{port}/v1", "model": "scripted", **more}
 
 
+def context_at(transport: httpx2.AsyncBaseTransport, **options: Any) -> ChatbotContext:
+    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=transport)
+    return ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO, options=options)
+
+
 async def test_the_bot_gets_the_whole_dialogue_and_its_evidence_is_searched_later() -> None:
     context, transport, shelf = stage(options=at(8001, system="Be brief."))
     reply = await make_chatbot("endpoint", context).reply(LATER)
@@ -55,12 +61,12 @@ async def test_the_bot_gets_the_whole_dialogue_and_its_evidence_is_searched_late
 
 async def test_two_servers_never_answer_for_each_other() -> None:
     servers = TwoServers()
-    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=servers)
-    texts = []
-    for port in (8001, 8002, 8001):
-        context = ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO, options=at(port))
-        texts.append((await make_chatbot("endpoint", context).reply(LATER)).text)
-    await pool.close()
+    context = context_at(servers)
+    texts = [
+        (await make_chatbot("endpoint", replace(context, options=at(port))).reply(LATER)).text
+        for port in (8001, 8002, 8001)
+    ]
+    await context.models.close()
     assert texts == ["I am 8001.", "I am 8002.", "I am 8001."]
     assert len(servers.requests) == 2
 
@@ -68,12 +74,9 @@ async def test_two_servers_never_answer_for_each_other() -> None:
 async def test_the_key_comes_from_the_named_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THEIR_KEY", "sesame")
     servers = TwoServers()
-    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=servers)
-    context = ChatbotContext(
-        models=pool, knowledge=Shelf(), scenario=SCENARIO, options=at(8001, api_key_env="THEIR_KEY")
-    )
+    context = context_at(servers, **at(8001, api_key_env="THEIR_KEY"))
     await make_chatbot("endpoint", context).reply(LATER)
-    await pool.close()
+    await context.models.close()
     assert servers.requests[0][1] == "Bearer sesame"
 
 
@@ -124,16 +127,12 @@ async def test_a_bot_that_fails_ends_the_reply(answer: Any, reason: str) -> None
     assert len(caught.value.calls) == 1
 
 
-async def test_the_bot_is_sent_no_sampling_that_nobody_asked_for() -> None:
-    context, transport, _ = stage(options=at(8001))
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 0.5, "max_tokens": 30}])
+async def test_the_bot_is_sent_the_sampling_that_was_asked_for_and_no_other(sampling: dict[str, Any]) -> None:
+    context, transport, _ = stage(options=at(8001, **sampling))
     await make_chatbot("endpoint", context).reply(LATER)
-    assert {"temperature", "max_tokens"} & transport.requests[0].keys() == set()
-
-
-async def test_sampling_that_was_asked_for_is_sent() -> None:
-    context, transport, _ = stage(options=at(8001, temperature=0.5, max_tokens=30))
-    await make_chatbot("endpoint", context).reply(LATER)
-    assert (transport.requests[0]["temperature"], transport.requests[0]["max_tokens"]) == (0.5, 30)
+    [sent] = transport.requests
+    assert {name: sent[name] for name in ("temperature", "max_tokens") if name in sent} == sampling
 
 
 def citing(message: dict[str, Any] | None = None, **top: Any) -> ChatbotContext:
@@ -150,6 +149,7 @@ AZURE = {
     "chunk_id": "0",
     "filepath": None,
 }
+URL_CITATION = {"type": "url_citation", "url_citation": {"url": "https://x", "content": "At 7."}}
 
 
 @pytest.mark.parametrize(
@@ -161,16 +161,7 @@ AZURE = {
             [("T", "At 7.")],
         ),
         (citing(citations=["https://x", {"text": "At 7.", "url": "https://y"}]), [("https://y", "At 7.")]),
-        (
-            citing(
-                {
-                    "annotations": [
-                        {"type": "url_citation", "url_citation": {"url": "https://x", "content": "At 7."}}
-                    ]
-                }
-            ),
-            [("https://x", "At 7.")],
-        ),
+        (citing({"annotations": [URL_CITATION]}), [("https://x", "At 7.")]),
     ],
     ids=["azure", "search results", "citations", "annotations"],
 )
@@ -212,18 +203,16 @@ class Router(httpx2.AsyncBaseTransport):
 
 
 async def test_several_models_may_answer_for_a_bot_under_test() -> None:
-    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=Router())
-    context = ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO, options=at(8001))
+    context = context_at(Router(), **at(8001))
     bot = make_chatbot("endpoint", context)
     assert [(await bot.reply(said)).text for said in (ASKED, LATER)] == ["Answer 1.", "Answer 2."]
-    await pool.close()
+    await context.models.close()
 
 
 async def test_one_model_answers_for_everybody_else() -> None:
-    pool = ModelPool({"default": Endpoint("m", "http://127.0.0.1:9/v1")}, transport=Router())
-    context = ChatbotContext(models=pool, knowledge=Shelf(), scenario=SCENARIO)
+    context = context_at(Router())
     bot = make_chatbot("endpoint", context)
     await bot.reply(ASKED)
     with pytest.raises(ChatbotError, match="it is from the model 'model-2', earlier ones from 'model-1'"):
         await bot.reply(LATER)
-    await pool.close()
+    await context.models.close()

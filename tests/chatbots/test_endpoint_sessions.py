@@ -16,11 +16,11 @@ from hallulab.chatbots.external import EndpointBot
 from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, has_memory
 from hallulab.chatbots.registry import compute_chatbot_version, make_chatbot
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Message
 from hallulab.testing.scripted import completion
 from tests.chatbots.stage import ASKED, LATER, SCENARIO, Shelf
+from tests.kit.refusals import refusal
 
 URL = "http://127.0.0.1:8001/v1"
 IN_HEADER = {"header": "X-Session-Id"}
@@ -210,6 +210,4 @@ async def test_what_is_tried_out_is_no_message_of_the_conversation() -> None:
     ],
 )
 def test_options_that_cannot_be_are_named(options: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        make_bot(make_pool(Remembering()), **options)
-    assert complaint in str(caught.value)
+    assert complaint in refusal(make_bot, make_pool(Remembering()), **options)

@@ -163,9 +163,8 @@ async def test_an_answer_without_the_passages_gets_evidence_like_a_bot_that_name
 
 
 def stream(*lines: str) -> httpx2.Response:
-    return httpx2.Response(
-        200, content="\n".join(lines).encode(), headers={"Content-Type": "text/event-stream; charset=utf-8"}
-    )
+    headers = {"Content-Type": "text/event-stream; charset=utf-8"}
+    return httpx2.Response(200, content="\n".join(lines).encode(), headers=headers)
 
 
 async def test_events_are_joined_and_have_passages() -> None:
@@ -198,9 +197,8 @@ async def test_a_stateful_bot_gets_the_last_message_and_begins_anew_if_it_is_cut
     one, other = make(service, body=body, stateful=True), make(service, body=body, stateful=True)
     for bot in (one, one, other):
         await bot.reply(LATER)
-    assert [sent["messages"] for sent in service.bodies] == [
-        [{"role": "user", "content": LATER[-1].text}]
-    ] * 3
+    last = [{"role": "user", "content": LATER[-1].text}]
+    assert [sent["messages"] for sent in service.bodies] == [last] * 3
     sessions = [sent["session"] for sent in service.bodies]
     assert sessions[0] == sessions[1] != sessions[2]
     assert (has_memory(one), has_memory(make(Service()))) == (True, False)
@@ -215,11 +213,8 @@ async def test_a_job_is_asked_for_until_it_is_done(monkeypatch: pytest.MonkeyPat
     service = Service(accepted(Location="/jobs/1"), accepted(), OPENS)
     reply = await ask(service, headers={"X-Key": "${SHOP_SESAME}"})
     assert reply.text == "It opens at 7."
-    assert [(one.method, one.url.path) for one in service.requests] == [
-        ("POST", "/chat"),
-        ("GET", "/jobs/1"),
-        ("GET", "/jobs/1"),
-    ]
+    asked = [(one.method, one.url.path) for one in service.requests]
+    assert asked == [("POST", "/chat"), ("GET", "/jobs/1"), ("GET", "/jobs/1")]
     assert all(one.headers["X-Key"] == "sesame-0123456789" for one in service.requests)
     assert service.requests[1].content == b""
 
@@ -235,11 +230,16 @@ async def test_a_job_may_say_in_its_body_where_and_whether_it_goes_on() -> None:
     ("place", "reason"),
     [
         ("http://evil.example/jobs/1", r"its result is at another host \(http://evil.example/jobs/1\)"),
-        ("//evil.example/jobs/1", "its result is at another host"),
-        ("https://127.0.0.1:9000/jobs/1", "its result is at another host"),
-        ("http://127.0.0.1:9001/jobs/1", "its result is at another host"),
-        ("file:///etc/passwd", "its result is at another host"),
+        ("http://anna:geheim@evil.example/jobs/1?key=k", r"\(http://evil.example/jobs/1\)"),
+        *(
+            (place, "its result is at another host")
+            for place in (
+                *("//evil.example/jobs/1", "https://127.0.0.1:9000/jobs/1", "http://127.0.0.1:9001/jobs/1"),
+                *("file:///etc/passwd", "http://[", "http://127.0.0.1:99999999/", "/" + "x" * 70_000),
+            )
+        ),
     ],
+    ids=range(9),
 )
 async def test_no_other_host_is_asked(place: str, reason: str) -> None:
     service = Service(accepted(Location=place), OPENS)
@@ -332,8 +332,7 @@ SECRET = "zq-98765432109876543210zz"
 
 
 def say(*data: str) -> httpx2.Response:
-    content = "".join(f"data: {one}\n\n" for one in data)
-    return httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, content=content.encode())
+    return stream(*(f"data: {one}\n" for one in data))
 
 
 async def hear(answer: httpx2.Response, **options: Any) -> str:
@@ -370,18 +369,6 @@ async def test_a_secret_comes_back_without_the_scheme_that_it_was_sent_with(
     monkeypatch.setenv("MY_HEADER", f"Bearer {SECRET}")
     said = httpx2.Response(400, json={"error": f"the key {SECRET} is wrong"})
     assert await hear(said) == f"{URL} refused the request with status 400: the key [key] is wrong"
-
-
-@pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:99999999/", "/" + "x" * 70_000])
-async def test_a_place_of_a_result_that_is_no_address_is_told(place: str) -> None:
-    with pytest.raises(ChatbotError, match="its result is at another host"):
-        await ask(Service(accepted(Location=place), OPENS))
-
-
-async def test_the_place_of_a_result_is_told_without_password_and_query() -> None:
-    place = "http://anna:geheim@evil.example/jobs/1?key=k"
-    with pytest.raises(ChatbotError, match=r"\(http://evil.example/jobs/1\)"):
-        await ask(Service(accepted(Location=place), OPENS))
 
 
 async def test_more_events_than_a_reply_can_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

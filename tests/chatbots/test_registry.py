@@ -12,6 +12,7 @@ from hallulab.agents.models.prompt import Prompt, load_prompt_at
 from hallulab.chatbots import registry
 from hallulab.chatbots.registry import (
     CHATBOTS,
+    collect_instructions,
     compute_chatbot_version,
     find_chatbot,
     is_searching,
@@ -21,6 +22,7 @@ from hallulab.chatbots.registry import (
 from hallulab.scenarios import components as plugins
 from hallulab.scenarios.errors import UsageError
 from tests.chatbots.stage import stage
+from tests.kit.refusals import refusal
 
 TEAM = "tests.chatbots.pool_team:team"
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -53,13 +55,10 @@ def test_the_line_that_the_list_prints_is_one_short_sentence(kind: str) -> None:
 
 def test_an_unknown_name_lists_what_there_is(offered: list[EntryPoint]) -> None:
     offered.append(EntryPoint("theirs", "math:sqrt", registry.GROUP))
-    message = (
+    assert refusal(find_chatbot, "vanila") == (
         "there is no chatbot 'vanila'; there are: vanilla, prompt-engineered, editor, fact-checker, agent, "
         "endpoint, callable, autogen, http, guarded, theirs."
     )
-    with pytest.raises(UsageError) as caught:
-        find_chatbot("vanila")
-    assert str(caught.value) == message
 
 
 def test_an_entry_point_is_a_chatbot(offered: list[EntryPoint]) -> None:
@@ -76,19 +75,15 @@ def test_ours_cannot_be_taken(offered: list[EntryPoint]) -> None:
     assert find_chatbot("vanilla") is CHATBOTS["vanilla"]
 
 
+@pytest.mark.parametrize(("module", "error"), [("torn_plugin", "SyntaxError"), ("no_such_module", "")])
 def test_an_entry_point_whose_module_fails_is_named(
-    offered: list[EntryPoint], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    offered: list[EntryPoint], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, error: str
 ) -> None:
     (tmp_path / "torn_plugin.py").write_text("def make(:", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    offered.append(EntryPoint("theirs", "torn_plugin:make", registry.GROUP))
-    with pytest.raises(UsageError, match=r"chatbot 'theirs': cannot load its entry point .*SyntaxError"):
-        find_chatbot("theirs")
-
-
-def test_an_entry_point_that_does_not_load_is_named(offered: list[EntryPoint]) -> None:
-    offered.append(EntryPoint("theirs", "no_such_module:x", registry.GROUP))
-    with pytest.raises(UsageError, match="cannot load its entry point no_such_module:x"):
+    offered.append(EntryPoint("theirs", f"{module}:make", registry.GROUP))
+    told = rf"chatbot 'theirs': cannot load its entry point {module}:make.*{error}"
+    with pytest.raises(UsageError, match=told):
         find_chatbot("theirs")
 
 
@@ -104,9 +99,8 @@ def test_a_constructor_that_raises_is_one_sentence(offered: list[EntryPoint]) ->
 def test_what_does_not_reply_is_no_chatbot(offered: list[EntryPoint]) -> None:
     offered.append(EntryPoint("theirs", "builtins:repr", registry.GROUP))
     context, _, _ = stage()
-    with pytest.raises(UsageError) as caught:
-        make_chatbot("theirs", context)
-    assert str(caught.value) == "chatbot 'theirs': its constructor gave a str, which has no `reply`."
+    said = "chatbot 'theirs': its constructor gave a str, which has no `reply`."
+    assert refusal(make_chatbot, "theirs", context) == said
 
 
 def test_versions_differ_by_kind_and_option_and_are_equal_for_defaults() -> None:
@@ -127,11 +121,8 @@ def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pyte
 
     monkeypatch.setattr(registry, "load_prompt_at", changed)
     after = {kind: compute_chatbot_version(kind, OPTIONS.get(kind, {})) for kind in CHATBOTS}
-    assert {kind for kind in CHATBOTS if before[kind] != after[kind]} == {
-        "prompt-engineered",
-        "editor",
-        "fact-checker",
-    }
+    changed_kinds = {kind for kind in CHATBOTS if before[kind] != after[kind]}
+    assert changed_kinds == {"prompt-engineered", "editor", "fact-checker"}
 
 
 @pytest.mark.parametrize(
@@ -163,9 +154,7 @@ def test_a_changed_prompt_is_a_new_version_of_those_who_use_it(monkeypatch: pyte
     ],
 )
 def test_a_wrong_option_is_one_sentence(kind: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        compute_chatbot_version(kind, options)
-    assert str(caught.value).startswith(message)
+    assert refusal(compute_chatbot_version, kind, options).startswith(message)
 
 
 def test_a_new_release_of_an_entry_point_is_a_new_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,3 +171,29 @@ def test_a_new_release_of_an_entry_point_is_a_new_version(monkeypatch: pytest.Mo
 def test_own_bots_do_not_search_and_all_others_may() -> None:
     searching = [kind for kind in CHATBOTS if is_searching(kind)]
     assert searching == ["vanilla", "prompt-engineered", "editor", "fact-checker", "agent", "guarded"]
+
+
+def test_our_chatbots_have_their_prompts_without_what_is_filled_in() -> None:
+    texts = collect_instructions("vanilla", {})
+    assert texts is not None
+    assert "Documents found for the user's last message:" in " ".join(texts)
+    assert "politely decline other topics" in " ".join(texts)
+    assert not [text for text in texts if "{{" in text or "\x00" in text]
+
+
+def test_an_endpoint_has_the_prompt_that_it_is_sent() -> None:
+    assert collect_instructions("endpoint", {"system": "Be brief."}) == ("Be brief.",)
+    assert collect_instructions("endpoint", {}) is None
+
+
+def test_those_of_other_bots_are_not_known() -> None:
+    assert collect_instructions("callable", {"target": "m:f"}) is None
+    assert collect_instructions("somebody-elses", {}) is None
+
+
+def test_a_guarded_chatbot_has_those_of_the_one_that_it_wraps() -> None:
+    assert collect_instructions("guarded", {"chatbot": "editor"}) == collect_instructions("editor", {})
+    assert (
+        collect_instructions("guarded", {"chatbot": {"kind": "callable", "options": {"target": "m:f"}}})
+        is None
+    )

@@ -20,6 +20,7 @@ from tests.chatbots.stage import ASKED, HOURS, LATER, SCENARIO, stage, step_of
 
 FIVE = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
 SEEDS = [67717899, 197211538, 231996997]
+TUNED = "qwen2.5-coder-1.5b"
 DRAFT = "It opens at 7. A ticket is 6 euros."
 EVIDENCE = "[1] Opening hours\nThe pool opens at 7."
 
@@ -122,27 +123,24 @@ async def test_only_unsupported_claims_are_corrected() -> None:
     )
 
 
-async def test_a_draft_without_unsupported_claims_stands() -> None:
-    reply, _, _ = await reply_of("fact-checker", {"verify": {"Yes": 0.9, "No": 0.1}})
-    assert purposes(reply)[-1] == "verify"
-    assert (reply.steps[-1].text, reply.text) == (
-        "The draft stands: every claim that was checked is supported.",
-        DRAFT,
-    )
-
-
-async def test_a_draft_without_claims_stands_unverified() -> None:
-    split = json.dumps({"claims": [], "other": ["Hello!"]})
-    reply, _, _ = await reply_of("fact-checker", {"split": split, "generate": "Hello!"})
-    assert purposes(reply) == ["reformulate", "generate", "split"]
-    assert (reply.steps[-1].text, reply.text) == ("The draft stands: it makes no factual claim.", "Hello!")
-
-
-async def test_a_claim_at_the_threshold_is_supported() -> None:
-    reply, _, _ = await reply_of(
-        "fact-checker", {"verify": {"Yes": 0.5, "No": 0.5}}, options={"threshold": 0.5}
-    )
-    assert reply.text == DRAFT
+@pytest.mark.parametrize(
+    ("changes", "last_call", "told", "text"),
+    [
+        ({"verify": {"Yes": 0.9, "No": 0.1}}, "verify", "every claim that was checked is supported.", DRAFT),
+        (
+            {"split": json.dumps({"claims": [], "other": ["Hello!"]}), "generate": "Hello!"},
+            "split",
+            "it makes no factual claim.",
+            "Hello!",
+        ),
+    ],
+)
+async def test_a_draft_without_unsupported_claims_stands(
+    changes: dict[str, Any], last_call: str, told: str, text: str
+) -> None:
+    reply, _, _ = await reply_of("fact-checker", changes)
+    assert purposes(reply)[-1] == last_call
+    assert (reply.steps[-1].text, reply.text) == (f"The draft stands: {told}", text)
 
 
 async def test_claims_can_be_verified_by_another_model() -> None:
@@ -246,21 +244,17 @@ def test_evidence_is_numbered_under_titles_once() -> None:
     assert format_evidence((), {}) == "(no document was found)"
 
 
-async def test_an_edit_that_cannot_be_read_leaves_the_draft_and_says_so() -> None:
-    reply, _, _ = await reply_of("editor", {"edit": '{"problems": ["A'})
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        ('{"problems": ["A', "The edit cannot be read, the draft stands. edit: the model's answer"),
+        ('{"problems": ["All of it."], "reply": " "}', "The edit leaves nothing, the draft stands."),
+    ],
+)
+async def test_an_edit_that_cannot_be_used_leaves_the_draft_and_says_so(edit: str, told: str) -> None:
+    reply, _, _ = await reply_of("editor", {"edit": edit})
     assert reply.text == DRAFT
-    assert reply.steps[-1].text.startswith(
-        "The edit cannot be read, the draft stands. edit: the model's answer"
-    )
-
-
-async def test_an_edit_that_leaves_nothing_leaves_the_draft_and_says_so() -> None:
-    reply, _, _ = await reply_of("editor", {"edit": '{"problems": ["All of it."], "reply": " "}'})
-    assert reply.text == DRAFT
-    assert [step.text for step in reply.steps[-2:]] == [
-        "All of it.",
-        "The edit leaves nothing, the draft stands.",
-    ]
+    assert reply.steps[-1].text.startswith(told)
 
 
 async def test_a_split_that_cannot_be_read_has_each_sentence_checked() -> None:
@@ -290,12 +284,7 @@ async def test_an_abbreviation_ends_no_sentence_that_is_checked() -> None:
 
 @pytest.mark.parametrize(
     ("served", "share", "stands"),
-    [
-        ("qwen2.5-coder-1.5b", 0.7, True),
-        ("qwen2.5-coder-1.5b", 0.69, False),
-        ("scripted", 0.5, True),
-        ("scripted", 0.49, False),
-    ],
+    [(TUNED, 0.7, True), (TUNED, 0.69, False), ("scripted", 0.5, True), ("scripted", 0.49, False)],
 )
 async def test_a_claim_is_supported_from_the_threshold_tuned_for_its_model(
     served: str, share: float, stands: bool

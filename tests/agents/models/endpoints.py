@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
 import httpx2
+import pytest
 from tenacity import wait_none
 
+from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage
@@ -36,6 +38,13 @@ def pool_at(transport: httpx2.AsyncBaseTransport, url: str = LOCAL, **options: A
     """A pool whose default model `m` is behind this transport, without pauses between tries."""
     given = {"backoff": wait_none(), "attempts": 4, **options}
     return ModelPool({"default": Endpoint("m", url)}, transport=transport, **given)
+
+
+async def failure(asked: Awaitable[object]) -> str:
+    """Return the message of the ModelError with which a question ends."""
+    with pytest.raises(ModelError) as caught:
+        await asked
+    return str(caught.value)
 
 
 class Dead(httpx2.AsyncBaseTransport):

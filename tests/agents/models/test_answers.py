@@ -1,17 +1,23 @@
-"""Answers of servers that have their own ideas of the format."""
+"""Answers of servers that have their own ideas of the format, and JSON that is asked for in the prompt."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx2
 import pytest
+from pydantic import BaseModel
 
+from hallulab.agents.models.abilities import Capabilities
 from hallulab.agents.models.answers import (
     Completion,
     ModelError,
     ToolCall,
+    UnparseableAnswer,
+    ask_for_json,
     is_completion,
+    parse_answer,
     read_completion,
 )
 from hallulab.agents.models.log_probabilities import Likely
@@ -100,16 +106,8 @@ def test_a_filtered_answer_names_the_filter() -> None:
 @pytest.mark.parametrize(
     "usage",
     [
-        None,
-        "none",
-        [1],
-        {},
-        {"prompt_tokens": None, "completion_tokens": 2},
-        {"prompt_tokens": 1},
-        {"prompt_tokens": -5, "completion_tokens": 2},
-        {"prompt_tokens": 10**13, "completion_tokens": 2},
-        {"prompt_tokens": True, "completion_tokens": 2},
-        {"prompt_tokens": 1.5, "completion_tokens": 2},
+        *(None, "none", [1], {}, {"prompt_tokens": 1}),
+        *({"prompt_tokens": one, "completion_tokens": 2} for one in (None, -5, 10**13, True, 1.5)),
     ],
 )
 async def test_numbers_of_tokens_that_are_not_told_are_unknown_and_not_zero(usage: object) -> None:
@@ -165,12 +163,6 @@ async def test_probabilities_of_another_form_are_an_error_that_is_told(logprobs:
         await pool.session("user").choose("goal", ASK, ("Yes", "No"))
 
 
-async def test_a_call_of_a_tool_is_no_reply() -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
-    with pytest.raises(ModelError, match="called a tool"):
-        await text_of(answer({"content": None, "tool_calls": [call]}, finish_reason="tool_calls"))
-
-
 async def test_whatever_the_libraries_raise_at_an_answer_is_a_model_error() -> None:
     with pytest.raises(ModelError, match="no chat completion"):
         await text_of(answer({"content": "Hi"}, finish_reason=["stop"]))
@@ -196,14 +188,68 @@ CALLED = [{"id": "c1", "type": "function", "function": {"name": "search", "argum
 def test_tools_that_were_offered_may_be_called() -> None:
     body = answer({"content": "Let me look.", "tool_calls": CALLED}, finish_reason="tool_calls")
     found = read_completion(body, tools_offered=True)
-    assert (found.text, found.finish_reason, found.tool_calls) == (
-        "",
-        "function_calls",
-        (ToolCall("c1", "search", "{}"),),
-    )
+    assert (found.text, found.finish_reason) == ("", "function_calls")
+    assert found.tool_calls == (ToolCall("c1", "search", "{}"),)
 
 
 @pytest.mark.parametrize("calls", [7, [7], [{"id": "c1"}], [{"id": "c1", "function": None}]])
 def test_a_call_of_a_tool_in_another_form_is_refused(calls: Any) -> None:
     with pytest.raises(ModelError, match="called a tool in a form that cannot be read"):
         read_completion(answer({"tool_calls": calls}), tools_offered=True)
+
+
+class Claim(BaseModel):
+    supported: bool
+
+
+SCHEMA = json.dumps(Claim.model_json_schema())
+ASKED = (
+    f"Is it?\n\nAnswer with one JSON object that follows this JSON schema, and with nothing else:\n{SCHEMA}"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"supported": true}',
+        '```json\n{"supported": true}\n```',
+        'Here it is: {"supported": "true"} I hope that helps.',
+    ],
+)
+def test_text_around_the_object_is_passed_over(text: str) -> None:
+    assert parse_answer(Claim, Completion(text, "stop"), "verify", lenient=True) == Claim(supported=True)
+
+
+@pytest.mark.parametrize("text", ["", "It is.", "} {", "{}", '{"supported": true} {"supported": false}'])
+def test_what_holds_no_instance_is_an_error(text: str) -> None:
+    with pytest.raises(UnparseableAnswer, match="verify: the model's answer is no Claim: "):
+        parse_answer(Claim, Completion(text, "stop"), "verify", lenient=True)
+
+
+def test_a_server_that_follows_schemas_gives_nothing_around_them() -> None:
+    with pytest.raises(UnparseableAnswer):
+        parse_answer(Claim, Completion('So: {"supported": true}', "stop"), "verify", lenient=False)
+
+
+def test_the_schema_ends_the_users_message() -> None:
+    system = ChatMessage("system", "Be brief.")
+    assert ask_for_json([system, ChatMessage("user", "Is it?")], Claim) == [
+        system,
+        ChatMessage("user", ASKED),
+    ]
+
+
+def test_the_schema_is_a_message_where_the_user_is_not_the_last_to_speak() -> None:
+    said = [ChatMessage("user", "Is it?"), ChatMessage("assistant", "Yes.")]
+    found = ask_for_json(said, Claim)
+    assert found == [*said, ChatMessage("user", ASKED.removeprefix("Is it?\n\n"))]
+
+
+async def test_an_endpoint_without_schemas_is_asked_in_the_prompt() -> None:
+    pool, transport = scripted_pool(lambda _: 'Sure. {"supported": false}')
+    pool.get().abilities = Capabilities(json_schema=False)
+    asked = [ChatMessage("user", "Is it?")]
+    assert await pool.session("d").structured("verify", asked, Claim) == Claim(supported=False)
+    (body,) = transport.requests
+    assert "response_format" not in body
+    assert body["messages"] == [{"role": "user", "name": "user", "content": ASKED}]

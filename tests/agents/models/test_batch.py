@@ -98,10 +98,8 @@ async def test_what_is_asked_at_the_same_time_is_one_wave(tmp_path: Path) -> Non
 async def test_a_wave_is_told_when_it_is_handed_over_and_when_it_is_answered(tmp_path: Path) -> None:
     told: list[str] = []
     await answers(Runner(), tmp_path, "a", "b", tell=told.append)
-    assert [line.rpartition(", ")[0] for line in told] == [
-        "wave 1: 2 requests handed over",
-        "wave 1: answered",
-    ]
+    lines = [line.rpartition(", ")[0] for line in told]
+    assert lines == ["wave 1: 2 requests handed over", "wave 1: answered"]
 
 
 async def test_what_is_known_is_not_asked_again_by_another_process(tmp_path: Path) -> None:
@@ -162,18 +160,16 @@ async def test_a_wave_that_fails_as_a_whole_ends_the_run(tmp_path: Path) -> None
         await answers(Runner(answer), tmp_path, "a", "b")
 
 
-async def test_a_large_wave_is_several_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "MOST_REQUESTS", 2)
+@pytest.mark.parametrize(
+    ("bound", "most", "sizes"), [("MOST_REQUESTS", 2, [2, 2, 1]), ("MOST_BYTES", 1, [1, 1, 1, 1, 1])]
+)
+async def test_a_large_wave_is_several_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, most: int, sizes: list[int]
+) -> None:
+    monkeypatch.setattr(batch, bound, most)
     runner = Runner()
     assert await answers(runner, tmp_path, *"abcde") == [*"ABCDE"]
-    assert [len(wave) for wave in runner.waves] == [2, 2, 1]
-
-
-async def test_a_batch_has_so_many_bytes_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "MOST_BYTES", 1)
-    runner = Runner()
-    assert await answers(runner, tmp_path, *"abc") == [*"ABC"]
-    assert [len(wave) for wave in runner.waves] == [1, 1, 1]
+    assert [len(wave) for wave in runner.waves] == sizes
 
 
 async def test_what_was_asked_before_the_waves_is_known_later(tmp_path: Path) -> None:

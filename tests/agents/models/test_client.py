@@ -18,7 +18,7 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import UsageError
 from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
-from tests.agents.models.endpoints import LOCAL, QUESTION, Dead, in_turn, pool_at, refusal
+from tests.agents.models.endpoints import LOCAL, QUESTION, Dead, failure, in_turn, pool_at, refusal
 
 
 async def test_equal_calls_cost_one_request_and_are_booked_twice() -> None:
@@ -84,15 +84,6 @@ async def test_who_waits_asks_anew_when_the_first_one_is_cancelled() -> None:
         await first
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 503])
-async def test_a_passing_trouble_is_tried_again(status: int) -> None:
-    pool, transport = scripted_pool(in_turn(refusal(status), refusal(status), "Because."))
-    session = pool.session("chatbot")
-    assert await session.text("generate", QUESTION) == "Because."
-    assert len(transport.requests) == 3
-    assert [call.error for call in session.calls] == [None]
-
-
 async def test_tries_are_counted_and_end() -> None:
     pool, transport = scripted_pool(lambda _: refusal(429, "slow down"), attempts=3)
     session = pool.session("chatbot")
@@ -107,14 +98,6 @@ async def test_tries_are_counted_and_end() -> None:
     )
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422])
-async def test_a_refusal_is_not_tried_again(status: int) -> None:
-    pool, transport = scripted_pool(lambda _: refusal(status, "too long"))
-    with pytest.raises(ModelError, match=f"refused the request with status {status}: too long"):
-        await pool.session("chatbot").text("generate", QUESTION)
-    assert len(transport.requests) == 1
-
-
 async def test_files_used_up_are_told() -> None:
     class Full(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -123,21 +106,10 @@ async def test_files_used_up_are_told() -> None:
             except OSError as error:
                 raise httpx2.ConnectError("All connection attempts failed", request=request) from error
 
-    with pytest.raises(ModelError) as caught:
-        await pool_at(Full(), attempts=2).session("chatbot").text("generate", QUESTION)
-    assert str(caught.value) == (
+    assert await failure(pool_at(Full(), attempts=2).session("chatbot").text("generate", QUESTION)) == (
         f"model 'm' at {LOCAL} was not asked: this process has too many open files. "
         "Lower --concurrency, or raise the limit (ulimit -n)."
     )
-
-
-async def test_an_unreachable_server_is_one_sentence() -> None:
-    transport = Dead()
-    pool = pool_at(transport, attempts=2)
-    with pytest.raises(ModelError) as caught:
-        await pool.session("chatbot").text("generate", QUESTION)
-    assert str(caught.value) == f"model 'm' at {LOCAL} cannot be reached. Is the server running?"
-    assert transport.tries == 2
 
 
 @pytest.mark.parametrize(
@@ -174,9 +146,7 @@ async def test_an_answer_that_the_model_cannot_have_given_is_an_error_and_not_re
     pool, transport = scripted_pool(in_turn(healthy, httpx2.Response(200, json=answer), healthy))
     first, second = pool.session("judge"), pool.session("judge", seed=1)
     assert await first.choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(healthy)
-    with pytest.raises(ModelError) as caught:
-        await second.choose("decide", QUESTION, ("Yes", "No"))
-    assert str(caught.value) == (
+    assert await failure(second.choose("decide", QUESTION, ("Yes", "No"))) == (
         f"{LOCAL}/chat/completions gave an answer that no model can have given: {flaw}."
     )
     assert await second.choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(healthy)
@@ -212,11 +182,10 @@ async def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
     )
     session = pool.session("chatbot")
     await session.text("generate", QUESTION)
-    with pytest.raises(ModelError) as caught:
-        await session.text("generate", QUESTION, sample=1)
+    said = await failure(session.text("generate", QUESTION, sample=1))
     recording.close()
     assert set(sent) == {"Bearer sk-very-secret"}
-    everywhere = path.read_text() + str(caught.value) + json.dumps([c.model_dump() for c in session.calls])
+    everywhere = path.read_text() + said + json.dumps([c.model_dump() for c in session.calls])
     assert "sk-very-secret" not in everywhere
     assert "sk-very-secret" not in repr(pool.get().endpoint)
 
@@ -253,11 +222,6 @@ def test_what_no_header_can_hold_is_no_key_and_is_not_repeated(
 def test_white_space_around_a_key_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", " sk-secret\n")
     assert Endpoint("m", "https://models.example/v1").api_key() == "sk-secret"
-
-
-async def test_an_endpoint_may_answer_under_another_name_of_the_model() -> None:
-    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=completion("Yes.", "scripted-2026-01")))
-    assert await pool.session("user").text("goal", QUESTION) == "Yes."
 
 
 async def test_an_unread_field_of_another_type_is_no_failure() -> None:

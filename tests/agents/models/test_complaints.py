@@ -19,7 +19,7 @@ from hallulab.agents.models.complaints import (
     read_pause,
 )
 from hallulab.testing.scripted import completion, scripted_pool
-from tests.agents.models.endpoints import LOCAL, QUESTION
+from tests.agents.models.endpoints import LOCAL, QUESTION, failure
 
 TWO_LONG = "Input validation error: `inputs` must be <= 4096."
 
@@ -186,9 +186,7 @@ async def test_a_packing_that_nobody_asked_for_is_named(packing: str) -> None:
         200, headers={"Content-Encoding": packing}, stream=httpx2.ByteStream(b"\x8b\x02")
     )
     pool, _ = scripted_pool(lambda _: packed)
-    with pytest.raises(ModelError) as caught:
-        await pool.session("chatbot").text("generate", QUESTION)
-    assert str(caught.value) == (
+    assert await failure(pool.session("chatbot").text("generate", QUESTION)) == (
         f"{LOCAL}/chat/completions gave an answer packed with '{packing.split()[-1]}', which was not asked "
         "for. Switch that off at the endpoint, or at a proxy before it."
     )

@@ -24,36 +24,25 @@ from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn
 
 
 @pytest.mark.parametrize(
-    ("text", "option"),
+    ("options", "text", "option"),
     [
-        ("Yes", "Yes"),
-        ("**yes**.", "Yes"),
-        (" No, it is not.", "No"),
-        ("No\nBecause it", "No"),
-        ("Yes the evidence", "Yes"),
-        ("Not sure. Yes", None),
-        ("Maybe", None),
-        ("", None),
-        ("...", None),
+        *((("Yes", "No"), text, "Yes") for text in ("Yes", "**yes**.", "Yes the evidence")),
+        *((("Yes", "No"), text, "No") for text in (" No, it is not.", "No\nBecause it")),
+        *((("Yes", "No"), text, None) for text in ("Not sure. Yes", "Maybe", "", "...")),
+        *((("A", "B"), text, "A") for text in ("A", "A\n\nThe", "A: Clerk")),
+        *((("A", "B"), text, "B") for text in ("b.", "(B)")),
+        (("A", "B"), "A clerk should", None),
     ],
 )
-def test_the_first_word_decides(text: str, option: str | None) -> None:
-    assert printed_option(text, ("Yes", "No")) == option
-
-
-@pytest.mark.parametrize(
-    ("text", "option"),
-    [("A", "A"), ("b.", "B"), ("(B)", "B"), ("A\n\nThe", "A"), ("A: Clerk", "A"), ("A clerk should", None)],
-)
-def test_a_letter_stands_alone(text: str, option: str | None) -> None:
-    assert printed_option(text, ("A", "B")) == option
+def test_the_first_word_decides_and_a_letter_stands_alone(
+    options: tuple[str, str], text: str, option: str | None
+) -> None:
+    assert printed_option(text, options) == option
 
 
 def test_printed_words_share_what_is_readable() -> None:
-    assert share_of_words("goal", ["Yes.", "No.", "Well", "yes", "Yes"], ("Yes", "No")) == {
-        "Yes": 0.75,
-        "No": 0.25,
-    }
+    share = share_of_words("goal", ["Yes.", "No.", "Well", "yes", "Yes"], ("Yes", "No"))
+    assert share == {"Yes": 0.75, "No": 0.25}
 
 
 def test_no_readable_word_is_an_error_that_quotes_it() -> None:
@@ -65,10 +54,7 @@ def test_no_readable_word_is_an_error_that_quotes_it() -> None:
 def test_tokens_of_one_word_add_up() -> None:
     answer = Completion("Yes", "stop", (Likely("Yes", -1.0), Likely(" yes", -1.0), Likely("No", -1.0)))
     share = share_of_tokens("goal", answer, ("Yes", "No"))
-    assert {option: round(value, 9) for option, value in share.items()} == {
-        "Yes": 0.666666667,
-        "No": 0.333333333,
-    }
+    assert share == pytest.approx({"Yes": 2 / 3, "No": 1 / 3})
 
 
 def without_log_probabilities(script: Script, samples: int) -> tuple[ModelPool, ScriptedTransport]:
@@ -91,12 +77,8 @@ async def test_a_share_of_words_is_sampled_with_a_seed_each() -> None:
     pool, transport = without_log_probabilities(in_turn("Yes", "No", "Yes", "Yes"), 4)
     share = await pool.session("user", seed=3).choose("goal", QUESTION, ("Yes", "No"))
     assert share == {"Yes": 0.75, "No": 0.25}
-    assert [(body["temperature"], body["seed"]) for body in transport.requests] == [
-        (1.0, 3),
-        (1.0, 4),
-        (1.0, 5),
-        (1.0, 6),
-    ]
+    asked = [(body["temperature"], body["seed"]) for body in transport.requests]
+    assert asked == [(1.0, seed) for seed in (3, 4, 5, 6)]
 
 
 def test_options_of_less_than_half_the_probability_decide_nothing() -> None:

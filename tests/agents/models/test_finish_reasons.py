@@ -22,24 +22,19 @@ def ended(reason: Any, text: str = "A lost item is replaced by", **choice: Any) 
 
 
 @pytest.mark.parametrize(
-    ("reason", "ending", "named"),
+    ("ending", "named", "reason"),
     [
+        *(("whole", "stop", one) for one in ("stop", "STOP", "end_turn", "eos_token", "completed")),
         *(
-            (word, "whole", "stop")
-            for word in ("stop", "STOP", "end_turn", "eos_token", "stop_sequence", "COMPLETE")
+            ("whole", "stop", one)
+            for one in ("stop_sequence", "COMPLETE", "eos", "FINISH_REASON_STOP", "EndTurn")
         ),
-        *((word, "whole", "stop") for word in ("eos", "FINISH_REASON_STOP", "EndTurn", "completed")),
-        *((word, "calls", "function_calls") for word in ("tool_calls", "function_call", "tool_use")),
-        *((word, "cut", "length") for word in ("length", "max_tokens", "MAX_TOKENS", "model_length")),
-        *(
-            (word, "cut", "length")
-            for word in ("maxTokens", "max_output_tokens", "model_context_window_exceeded")
-        ),
-        *((word, "cut", "length") for word in ("ERROR_LIMIT", "incomplete", "output_token_limit_reached")),
-        *(
-            (word, "unknown", "unknown")
-            for word in (None, "", " ", "null", "None", "qwerty", "FINISH_REASON_UNSPECIFIED", "完")
-        ),
+        *(("calls", "function_calls", one) for one in ("tool_calls", "function_call", "tool_use")),
+        *(("cut", "length", one) for one in ("length", "max_tokens", "MAX_TOKENS", "model_length")),
+        *(("cut", "length", one) for one in ("maxTokens", "max_output_tokens", "incomplete", "ERROR_LIMIT")),
+        *(("cut", "length", one) for one in ("model_context_window_exceeded", "output_token_limit_reached")),
+        *(("unknown", "unknown", one) for one in (None, "", " ", "null", "None", "qwerty", "完")),
+        ("unknown", "unknown", "FINISH_REASON_UNSPECIFIED"),
     ],
 )
 def test_a_word_is_read_and_named(reason: str | None, ending: str, named: str) -> None:
@@ -49,24 +44,10 @@ def test_a_word_is_read_and_named(reason: str | None, ending: str, named: str) -
 @pytest.mark.parametrize(
     "reason",
     [
-        *("error", "content_filter", "SAFETY", "RECITATION", "abort", "cancelled", "canceled"),
-        *(
-            "insufficient_system_resource",
-            "network_error",
-            "ERROR",
-            "ERROR_TOXIC",
-            "refusal",
-            "upstream_error",
-        ),
-        *(
-            "PROHIBITED_CONTENT",
-            "BLOCKLIST",
-            "SPII",
-            "OTHER",
-            "guardrail_intervened",
-            "timed_out",
-            "sensitive_filter",
-        ),
+        *("error", "content_filter", "SAFETY", "RECITATION", "abort", "cancelled", "canceled", "ERROR"),
+        *("insufficient_system_resource", "network_error", "ERROR_TOXIC", "refusal", "upstream_error"),
+        *("PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "OTHER", "guardrail_intervened", "timed_out"),
+        "sensitive_filter",
     ],
 )
 def test_a_broken_answer_is_none(reason: str) -> None:

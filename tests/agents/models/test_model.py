@@ -33,21 +33,10 @@ async def test_a_text_comes_back_stripped_and_its_call_is_booked() -> None:
     assert [message["content"] for message in body["messages"]] == ["Be brief.", "Why?"]
     assert (body["model"], body["seed"], body["temperature"], body["max_tokens"]) == ("scripted", 5, 0.5, 9)
     (call,) = session.calls
-    assert (call.purpose, call.model, call.prompt_tokens, call.completion_tokens) == (
-        "chatbot.generate",
-        "scripted",
-        10,
-        2,
-    )
+    assert (call.purpose, call.model) == ("chatbot.generate", "scripted")
+    assert (call.prompt_tokens, call.completion_tokens) == (10, 2)
     assert (call.replayed, call.finish_reason, call.error) == (False, "stop", None)
     assert call.latency_s > 0
-
-
-async def test_an_empty_answer_is_an_empty_text() -> None:
-    body = completion("x")
-    body["choices"][0]["message"]["content"] = None
-    pool, _ = scripted_pool(lambda _: httpx2.Response(200, json=body))
-    assert await pool.session("chatbot").text("generate", QUESTION) == ""
 
 
 async def test_a_structured_answer_follows_its_schema() -> None:
@@ -85,12 +74,6 @@ async def test_a_choice_is_the_share_of_each_option() -> None:
     assert share == pytest.approx({"Yes": 0.8, "No": 0.2, "Maybe": 0.0})
     body = transport.requests[0]
     assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
-
-
-async def test_no_option_among_the_tokens_is_an_error() -> None:
-    pool, _ = scripted_pool(lambda _: {"Perhaps": 1.0})
-    with pytest.raises(UnparseableAnswer, match="verify: the model printed 'Perhaps', none of Yes, No"):
-        await pool.session("d").choose("verify", QUESTION, ("Yes", "No"))
 
 
 async def test_an_endpoint_whose_answer_lacks_probabilities_is_asked_for_words_from_there_on(
@@ -211,10 +194,8 @@ async def test_models_are_found_by_name_and_share_a_ledger() -> None:
 def test_models_without_an_address_get_that_of_the_server() -> None:
     pool = ModelPool({"default": Endpoint("a"), "judge": Endpoint("b", "http://127.0.0.1:8/v1")})
     pool.bind("http://127.0.0.1:9/v1")
-    assert [pool.get(name).endpoint.base_url for name in pool.names] == [
-        "http://127.0.0.1:9/v1",
-        "http://127.0.0.1:8/v1",
-    ]
+    addresses = [pool.get(name).endpoint.base_url for name in pool.names]
+    assert addresses == ["http://127.0.0.1:9/v1", "http://127.0.0.1:8/v1"]
 
 
 def test_a_pool_has_a_default_model() -> None:

@@ -19,7 +19,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import OperationalError
 from hallulab.testing.scripted import Script, ScriptedTransport, completion, last_user, scripted_pool
 from tests.agents.models.endpoints import QUESTION, pool_at, refusal
-from tests.agents.models.test_probing import able
+from tests.agents.models.test_probe import able
 from tests.virtual_time import at_once
 
 Request = dict[str, Any]
@@ -47,65 +47,62 @@ def reset() -> NoReturn:
     raise httpx2.ReadError("reset")
 
 
-def limit_of(body: Request) -> int:
-    return int(body.get("max_tokens") or body["max_completion_tokens"])
-
-
-def system_refused(body: Request) -> str | None:
-    return "System role not supported" if body["messages"][0]["role"] == "system" else None
-
-
-def parts_wanted(body: Request) -> str | None:
-    return "content must be a list of parts" if isinstance(body["messages"][-1]["content"], str) else None
+def refuse_where(condition: Callable[[Request], bool], reason: str) -> Rule:
+    return lambda body: reason if condition(body) else None
 
 
 RULES: list[tuple[Rule, str]] = [
     (
-        lambda body: (
-            "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'."
-            if "max_tokens" in body
-            else None
+        refuse_where(
+            lambda body: "max_tokens" in body,
+            "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.",
         ),
         "max_completion_tokens in place of max_tokens",
     ),
     (
-        lambda body: (
-            "'temperature' does not support 0.0. Only the default (1) value is supported."
-            if body.get("temperature", 1) != 1
-            else None
+        refuse_where(
+            lambda body: body.get("temperature", 1) != 1,
+            "'temperature' does not support 0.0. Only the default (1) value is supported.",
         ),
         "no temperature",
     ),
-    (
-        lambda body: "`temperature` must be strictly positive" if body.get("temperature") == 0 else None,
-        "the temperature 0.01 in place of 0",
+    *(
+        (
+            refuse_where(lambda body: body.get("temperature") == 0, reason),
+            "the temperature 0.01 in place of 0",
+        )
+        for reason in ("`temperature` must be strictly positive", "temperature must be in (0, 1]")
     ),
     (
-        lambda body: "temperature must be in (0, 1]" if body.get("temperature") == 0 else None,
-        "the temperature 0.01 in place of 0",
-    ),
-    (
-        lambda body: (
-            "messages.0.user.name Extra inputs are not permitted"
-            if any("name" in message for message in body["messages"])
-            else None
+        refuse_where(
+            lambda body: any("name" in message for message in body["messages"]),
+            "messages.0.user.name Extra inputs are not permitted",
         ),
         "no names of messages",
     ),
     (
-        lambda body: "seed must be greater than 0" if body.get("seed") == 0 else None,
+        refuse_where(lambda body: body.get("seed") == 0, "seed must be greater than 0"),
         "the seed 1000003 in place of 0",
     ),
-    (system_refused, "the system's text in the user's message"),
-    (parts_wanted, "content as parts"),
     (
-        lambda body: (
-            "max_output_tokens: below minimum value, expected >= 16" if limit_of(body) < 16 else None
+        refuse_where(lambda body: body["messages"][0]["role"] == "system", "System role not supported"),
+        "the system's text in the user's message",
+    ),
+    (
+        refuse_where(
+            lambda body: isinstance(body["messages"][-1]["content"], str), "content must be a list of parts"
+        ),
+        "content as parts",
+    ),
+    (
+        refuse_where(
+            lambda body: int(body.get("max_tokens") or body["max_completion_tokens"]) < 16,
+            "max_output_tokens: below minimum value, expected >= 16",
         ),
         "limits of at least 16 tokens",
     ),
     (
-        lambda body: None if body["stream"] else "this model only answers with stream=true",
+        refuse_where(lambda body: not body["stream"], "this model only answers with stream=true"),
         "requests for streams",
     ),
 ]
@@ -140,11 +137,10 @@ async def test_one_refusal_is_enough_for_a_bot_and_its_answer_is_recorded(rule: 
 
 
 async def test_the_text_of_the_system_comes_before_the_users() -> None:
-    pool, transport = scripted_pool(says(system_refused))
+    pool, transport = scripted_pool(says(RULES[6][0]))
     await pool.session("chatbot").text("reply", QUESTION)
-    assert transport.requests[-1]["messages"] == [
-        {"role": "user", "name": "user", "content": "Be brief.\n\nWhy?"}
-    ]
+    said = {"role": "user", "name": "user", "content": "Be brief.\n\nWhy?"}
+    assert transport.requests[-1]["messages"] == [said]
 
 
 async def test_a_reasoning_models_endpoint_needs_several_things_at_once() -> None:
@@ -153,10 +149,7 @@ async def test_a_reasoning_models_endpoint_needs_several_things_at_once() -> Non
     pool, _ = scripted_pool(says(lambda body: first(body) or second(body)))
     await pool.check()
     assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(YES)
-    assert pool.read_how[0].asked_with == (
-        "max_completion_tokens in place of max_tokens",
-        "no temperature",
-    )
+    assert pool.read_how[0].asked_with == (RULES[0][1], RULES[1][1])
 
 
 @pytest.mark.parametrize("names", [("seed",), ("temperature",), ("seed", "temperature")])
@@ -215,15 +208,8 @@ async def test_tokens_that_are_numbers_are_no_log_probabilities() -> None:
     def numbers(body: Request) -> Any:
         answer = completion(able(body))
         if "logprobs" in body:
-            answer["choices"][0]["logprobs"] = {
-                "content": [
-                    {
-                        "token": "token_id:9642",
-                        "logprob": -0.1,
-                        "top_logprobs": [{"token": "token_id:9642", "logprob": -0.1}],
-                    }
-                ]
-            }
+            token = {"token": "token_id:9642", "logprob": -0.1}
+            answer["choices"][0]["logprobs"] = {"content": [{**token, "top_logprobs": [token]}]}
         return httpx2.Response(200, json=answer)
 
     pool, _ = scripted_pool(numbers)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
+from tests.kit.refusals import refusal
 
 
 def test_a_digest_is_known_and_does_not_depend_on_key_order() -> None:
@@ -81,9 +82,7 @@ def test_a_torn_line_in_a_recording_is_asked_for_again(tmp_path: Path) -> None:
 def test_a_file_that_is_no_recording_is_left_as_it_is(tmp_path: Path, precious: str) -> None:
     path = tmp_path / "precious.json"
     path.write_text(precious)
-    with pytest.raises(UsageError) as caught:
-        Recording.record(path)
-    assert str(caught.value) == (
+    assert refusal(Recording.record, path) == (
         f"--record {path}: the file is there, and no recording. Give another file, or delete that one."
     )
     assert path.read_text() == precious
@@ -119,26 +118,30 @@ def test_a_recording_that_is_not_there(tmp_path: Path) -> None:
         Recording.replay(path)
 
 
-@pytest.mark.parametrize("text", ["", "\n", '{"kind":"note","key":"a","ans'])
-def test_a_file_without_an_answer_is_not_replayed(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text(text)
-    with pytest.raises(UsageError) as caught:
-        Recording.replay(path)
-    assert str(caught.value) == (
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        *((".jsonl", text) for text in (b"", b"\n", b'{"kind":"note","key":"a","ans')),
+        *((".jsonl.gz", text) for text in (b"", b"\n")),
+    ],
+)
+def test_a_file_without_an_answer_is_not_replayed(tmp_path: Path, suffix: str, text: bytes) -> None:
+    path = tmp_path / f"r{suffix}"
+    path.write_bytes(gzip.compress(text) if suffix.endswith("gz") else text)
+    assert refusal(Recording.replay, path) == (
         f"--replay {path}: the file holds no recorded answer. Name a recording that does, or make one with "
         "--record."
     )
 
 
-def test_an_empty_packed_file_is_not_replayed(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl.gz"
-    path.write_bytes(gzip.compress(b""))
-    with pytest.raises(UsageError, match=r"r\.jsonl\.gz: the file holds no recorded answer\."):
-        Recording.replay(path)
-
-
-@pytest.mark.parametrize("line", ['{"kind":"note","key":"a"}', "[1]", '"kind key answer"'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *('{"kind":"note","key":"a"}', "[1]", '"kind key answer"'),
+        *(f'{{"kind":{value},"key":"a","answer":1}}' for value in ("[]", '["x"]', "{}", "7", "null")),
+        *(f'{{"kind":"note","key":{value},"answer":1}}' for value in ("[]", '["x"]', "{}", "7", "null")),
+    ],
+)
 def test_a_line_that_is_no_entry_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text('{"kind":"note","key":"a","answer":1}\n' + line + "\n")
@@ -221,15 +224,6 @@ def test_a_line_that_no_parser_reads_is_one_sentence(tmp_path: Path, suffix: str
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize("field", ["kind", "key"])
-@pytest.mark.parametrize("value", ["[]", '["x"]', "{}", "7", "null"])
-def test_kind_and_key_are_texts(tmp_path: Path, field: str, value: str) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text(entry(ANSWER).replace('"a"' if field == "key" else '"model"', value))
-    with pytest.raises(UsageError, match=r"r\.jsonl, line 1: not an entry of a recording"):
-        Recording.replay(path)
-
-
 @pytest.mark.parametrize(
     ("answer", "where"),
     [
@@ -246,10 +240,9 @@ def test_kind_and_key_are_texts(tmp_path: Path, field: str, value: str) -> None:
 def test_an_answer_that_no_endpoint_gave_is_named(tmp_path: Path, answer: object, where: str) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(entry(ANSWER).replace('"a"', '"b"') + entry(answer))
-    with pytest.raises(UsageError) as caught:
-        Recording.replay(path)
-    assert str(caught.value).startswith(f"{path}, line 2: {where}")
-    assert str(caught.value).endswith(". Restore the recording, or make a new one.")
+    said = refusal(Recording.replay, path)
+    assert said.startswith(f"{path}, line 2: {where}")
+    assert said.endswith(". Restore the recording, or make a new one.")
 
 
 @pytest.mark.parametrize("found", [{}, "d#0", [["d#0"]], [["d#0", None]], [[1, 0.5]], [["d#0", 1e300]]])
@@ -276,3 +269,52 @@ def test_a_packed_recording_that_would_fill_the_memory_is_refused(
     path.write_bytes(gzip.compress(b"\n" * 1001))
     with pytest.raises(UsageError, match=r"unpacks to more than 1,000 bytes\. Split the recording\."):
         Recording.replay(path)
+
+
+def test_answers_of_a_stretch_are_forgotten_when_it_ends() -> None:
+    recording = Recording()
+    with recording.stretch():
+        recording.put("model", "a", {"x": 1})
+        assert recording.get("model", "a") == {"x": 1}
+    assert (recording.get("model", "a"), len(recording)) == (None, 0)
+
+
+def test_an_answer_stays_while_a_stretch_goes_on_that_had_begun_when_it_was_used() -> None:
+    recording = Recording()
+    first, second = recording.stretch(), recording.stretch()
+    first.__enter__()
+    recording.put("model", "a", 1)
+    second.__enter__()
+    recording.put("model", "b", 2)
+    first.__exit__(None, None, None)
+    assert (recording.get("model", "a"), recording.get("model", "b")) == (None, 2)
+    second.__exit__(None, None, None)
+    assert len(recording) == 0
+
+
+def test_an_answer_that_is_used_again_stays_for_those_under_way() -> None:
+    recording = Recording()
+    with recording.stretch():
+        recording.put("model", "a", 1)
+        later = recording.stretch()
+        later.__enter__()
+        assert recording.get("model", "a") == 1
+    assert recording.get("model", "a") == 1
+    later.__exit__(None, None, None)
+    assert len(recording) == 0
+
+
+def test_answers_outside_any_stretch_are_kept() -> None:
+    recording = Recording()
+    recording.put("model", "a", 1)
+    with recording.stretch():
+        recording.put("model", "b", 2)
+    assert (recording.get("model", "a"), recording.get("model", "b")) == (1, None)
+
+
+def test_answers_of_a_file_are_kept(tmp_path: Path) -> None:
+    recording = Recording.record(tmp_path / "a.jsonl")
+    with recording.stretch():
+        recording.put("model", "a", 1)
+    assert recording.get("model", "a") == 1
+    recording.close()

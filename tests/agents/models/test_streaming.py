@@ -47,10 +47,18 @@ class Streams(httpx2.AsyncBaseTransport):
         reads: what is read of the stream.
         status: its status.
         kind: its content type.
+        again: what is read of a stream after the first; None: the same.
     """
 
-    def __init__(self, reads: Sequence[bytes], status: int = 200, kind: str = "text/event-stream") -> None:
+    def __init__(
+        self,
+        reads: Sequence[bytes],
+        status: int = 200,
+        kind: str = "text/event-stream",
+        again: Sequence[bytes] | None = None,
+    ) -> None:
         self._reads, self._status, self._kind = reads, status, kind
+        self._again = reads if again is None else again
         self.asked: list[bool] = []
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -61,7 +69,7 @@ class Streams(httpx2.AsyncBaseTransport):
         return httpx2.Response(self._status, headers={"Content-Type": self._kind}, content=self._read())
 
     async def _read(self) -> AsyncIterator[bytes]:
-        for one in self._reads:
+        for one in self._reads if len(self.asked) == 1 else self._again:
             yield one
 
 
@@ -210,38 +218,13 @@ async def test_a_stream_that_cannot_be_joined_is_asked_for_as_a_whole(reads: lis
 
 async def test_a_stream_that_breaks_off_is_tried_again_and_its_text_begins_anew() -> None:
     whole = list(format_events([delta("Water "), delta("boils."), END]))
-
-    class BreaksOnce(Streams):
-        async def _read(self) -> AsyncIterator[bytes]:
-            for one in whole[:1] if len(self.asked) == 1 else whole:
-                yield one
-
-    answer, told = await ask(watched(BreaksOnce([])))
+    answer, told = await ask(watched(Streams(whole[:1], again=whole)))
     assert answer == "Water boils."
     assert [one.text for one in told] == [None, "", "Water ", "", "Water ", "Water boils."]
 
 
 def empty_reason(content: str) -> dict[str, Any]:
     return {"model": "m", "choices": [{"index": 0, "delta": {"content": content}, "finish_reason": ""}]}
-
-
-async def test_an_empty_reason_in_each_piece_is_no_end() -> None:
-    pieces = [*format_events([empty_reason("Water "), empty_reason("boi")])]
-
-    class BreaksOnce(Streams):
-        async def _read(self) -> AsyncIterator[bytes]:
-            for one in pieces[:2] if len(self.asked) == 1 else format_events([empty_reason("Water."), END]):
-                yield one
-
-    answer, _ = await ask(watched(BreaksOnce([])))
-    assert answer == "Water."
-
-
-async def test_a_reason_stays_where_empty_ones_follow() -> None:
-    reads = list(format_events([empty_reason("Water."), END, empty_reason("")]))
-    transport = Streams(reads)
-    assert (await ask(watched(transport)))[0] == "Water."
-    assert transport.asked == [True]
 
 
 @pytest.mark.parametrize("reason", [{}, {"finish_reason": ""}, {"finish_reason": "null"}])
@@ -253,59 +236,52 @@ async def test_an_end_without_a_reason_is_asked_for_as_a_whole(reason: dict[str,
     assert transport.asked == [True, False]
 
 
-async def test_a_stream_that_ends_with_an_error_is_tried_again() -> None:
-    error = {"code": 502, "message": "dropped"}
-    end = {"model": "m", "error": error, "choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]}
-
-    class BreaksOnce(Streams):
-        async def _read(self) -> AsyncIterator[bytes]:
-            for one in format_events([delta("Wat"), end] if len(self.asked) == 1 else [delta("Water."), END]):
-                yield one
-
-    transport = BreaksOnce([])
-    assert (await ask(watched(transport)))[0] == "Water."
-    assert transport.asked == [True, True]
+DROPPED = {"code": 502, "message": "dropped"}
+ERROR = {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]}
+IN_CHOICE = {"model": "m", "choices": [{**ERROR["choices"][0], "error": DROPPED}]}
+BROKEN = {
+    "an empty reason in each piece": [*format_events([empty_reason("Water "), empty_reason("boi")])][:2],
+    "an error at the end": list(format_events([delta("Wat"), {**ERROR, "error": DROPPED}])),
+    "an error in the last choice": list(format_events([delta("Wat"), IN_CHOICE])),
+    "an error in place of a piece": list(format_events([delta("Wat"), {"error": DROPPED}])),
+}
 
 
-async def test_after_two_streams_that_broke_off_whole_answers_are_asked_for() -> None:
-    transport = Streams([*format_events([empty_reason("Water "), empty_reason("boi")])][:2])
-    pool = watched(transport)
-    answer, _ = await ask(pool)
-    assert "Complaint" in answer
-    assert transport.asked == [True, True, False]
-
-
-async def test_after_two_streams_that_end_with_an_error_whole_answers_are_asked_for() -> None:
-    error = {"code": 502, "message": "dropped"}
-    end = {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "error", "error": error}]}
-    transport = Streams([*format_events([delta("Wat"), end])])
-    answer, _ = await ask(watched(transport))
-    assert "Complaint" in answer
-    assert transport.asked == [True, True, False]
-
-
-@pytest.mark.parametrize("pieces", [{"delta": None}, {}])
-async def test_the_last_choice_needs_no_pieces(pieces: dict[str, None]) -> None:
-    end = {"model": "m", "choices": [{"index": 0, "finish_reason": "stop", **pieces}]}
-    transport = Streams([*format_events([delta("Water."), end])])
-    assert (await ask(watched(transport)))[0] == "Water."
-    assert transport.asked == [True]
+@pytest.mark.parametrize("reads", BROKEN.values(), ids=BROKEN)
+async def test_a_stream_that_breaks_off_is_tried_again_and_then_asked_for_as_a_whole(
+    reads: list[bytes],
+) -> None:
+    once = Streams(reads, again=[*format_events([delta("Water."), END])])
+    assert (await ask(watched(once)))[0] == "Water."
+    assert once.asked == [True, True]
+    always = Streams(reads)
+    assert "Complaint" in (await ask(watched(always)))[0]
+    assert always.asked == [True, True, False]
 
 
 WHOLE = {"index": 0, "message": {"role": "assistant", "content": "Water."}, "finish_reason": "stop"}
 PARTS = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Water."}]
+STOP = {"index": 0, "finish_reason": "stop"}
+HABITS: dict[str, list[Any]] = {
+    "other events": [{"type": "ping"}, delta("Water."), None, END],
+    "a whole answer": [{"model": "m", "choices": [WHOLE]}],
+    "parts": [{"model": "m", "choices": [{"index": 0, "delta": {"content": PARTS}}]}, END],
+    "empty reasons behind the reason": [empty_reason("Water."), END, empty_reason("")],
+    "no piece at the end": [delta("Water."), {"model": "m", "choices": [STOP]}],
+    "null at the end": [delta("Water."), {"model": "m", "choices": [{**STOP, "delta": None}]}],
+}
+LINES = [b"data: " + json.dumps(one).encode() + b"\n" for one in (delta("Water."), END)]
 
 
 @pytest.mark.parametrize(
     "reads",
     [
+        *(list(format_events(events)) for events in HABITS.values()),
         [b"\xef", b"\xbb\xbf", *format_events([delta("Water."), END])],
-        list(format_events([{"type": "ping"}, delta("Water."), None, END])),
         [*list(format_events([delta("Water."), END]))[:2], b'data: "[DONE]"\n\n'],
-        list(format_events([{"model": "m", "choices": [WHOLE]}])),
-        list(format_events([{"model": "m", "choices": [{"index": 0, "delta": {"content": PARTS}}]}, END])),
+        [*LINES, b"data: [DONE]"],
     ],
-    ids=["byte order mark", "other events", "quoted end", "a whole answer", "parts"],
+    ids=[*HABITS, "byte order mark", "quoted end", "no empty lines"],
 )
 async def test_streams_of_other_habits_are_joined(reads: list[bytes]) -> None:
     transport = Streams(reads)
@@ -317,21 +293,6 @@ async def test_pieces_of_another_choice_are_left_out() -> None:
     pieces = [delta("Water "), delta("WRONG"), delta("boils."), END]
     pieces[1]["choices"][0]["index"] = 1
     assert (await ask(watched(Streams([*format_events(pieces)]))))[0] == "Water boils."
-
-
-async def test_an_error_in_place_of_a_further_piece_breaks_the_answer_off() -> None:
-    error = {"error": {"message": "Provider disconnected", "code": 502}}
-
-    class BreaksOnce(Streams):
-        async def _read(self) -> AsyncIterator[bytes]:
-            for one in format_events(
-                [delta("Wat"), error] if len(self.asked) == 1 else [delta("Water."), END]
-            ):
-                yield one
-
-    transport = BreaksOnce([])
-    assert (await ask(watched(transport)))[0] == "Water."
-    assert transport.asked == [True, True]
 
 
 class OnlyStreams(Streams):
@@ -376,11 +337,6 @@ async def test_lines_end_as_they_like_and_an_event_may_have_several(end: bytes, 
     transport = Streams(reads)
     assert (await ask(watched(transport)))[0] == "Water boils."
     assert transport.asked == [True]
-
-
-async def test_data_that_is_whole_in_a_line_needs_no_empty_line() -> None:
-    raw = b"".join(b"data: " + json.dumps(one).encode() + b"\n" for one in (delta("Water."), END))
-    assert (await ask(watched(Streams([raw + b"data: [DONE]"]))))[0] == "Water."
 
 
 async def test_other_refusals_are_those_of_the_endpoint() -> None:

@@ -74,20 +74,9 @@ def test_a_thought_anywhere_is_left_out(text: str, left: str) -> None:
 @pytest.mark.parametrize(
     "form",
     [
-        *(
-            "<think>{}",
-            "<think>{}</think>",
-            "[THINK]{}",
-            "<thinking>\n{}",
-            "<|begin_of_thought|>{}",
-            "◁think▷{}",
-        ),
-        *(
-            "<|channel|>analysis<|message|>{}",
-            "analysis{}",
-            "Here's my thought process: {}",
-            "<|channel>thought\n{}",
-        ),
+        *("<think>{}", "<think>{}</think>", "[THINK]{}", "<thinking>\n{}", "<|begin_of_thought|>{}"),
+        *("◁think▷{}", "<|channel|>analysis<|message|>{}", "analysis{}", "<|channel>thought\n{}"),
+        "Here's my thought process: {}",
     ],
 )
 def test_nothing_is_left_of_a_thought_alone_even_without_its_end(form: str) -> None:

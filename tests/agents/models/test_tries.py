@@ -18,7 +18,7 @@ from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.probe import abilities_of
 from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
-from tests.agents.models.endpoints import LOCAL, QUESTION, Dead, in_turn, pool_at, refusal
+from tests.agents.models.endpoints import LOCAL, QUESTION, Dead, failure, in_turn, pool_at, refusal
 from tests.virtual_time import at_once
 
 
@@ -74,13 +74,10 @@ async def test_one_try_may_take_until_the_end_of_the_total() -> None:
     transport = Silent()
     pool = pool_at(transport, timeout_s=60.0, attempts=None)
     session = pool.session("chatbot")
-    with pytest.raises(ModelError) as caught:
-        await session.text("generate", QUESTION)
-    assert str(caught.value) == (
-        f"model 'm' at {LOCAL} did not answer in time. Raise --timeout or lower --concurrency."
-    )
+    said = await failure(session.text("generate", QUESTION))
+    assert said == f"model 'm' at {LOCAL} did not answer in time. Raise --timeout or lower --concurrency."
     assert (transport.tries, time.perf_counter()) == (1, pytest.approx(60.0))
-    assert [call.error for call in session.calls] == [str(caught.value)]
+    assert [call.error for call in session.calls] == [said]
 
 
 @at_once
@@ -189,9 +186,7 @@ async def test_an_endpoint_that_says_when_is_asked_however_often() -> None:
 @pytest.mark.parametrize("told", [{"Retry_After": "3600"}, {"retry_after_ms": "3600000"}])
 async def test_a_wish_beyond_the_total_ends_at_once_and_is_told(told: dict[str, str]) -> None:
     pool, transport = patient_pool(lambda _: busy(**told), timeout_s=20.0)
-    with pytest.raises(ModelError) as caught:
-        await ask(pool)
-    assert str(caught.value) == (
+    assert await failure(ask(pool)) == (
         "model 'scripted' at http://127.0.0.1:9/v1 refused the request with status 429: slow down (It wants "
         "to be asked again in 3,600 seconds; --timeout is 20.)"
     )
@@ -247,9 +242,8 @@ async def test_a_server_that_stays_away_holds_up_the_run_once() -> None:
 async def test_an_address_where_nobody_ever_answered_is_told_soon() -> None:
     transport = Dead()
     pool = pool_at(transport, attempts=None, backoff=wait_fixed(1))
-    with pytest.raises(ModelError) as caught:
-        await ask(pool)
-    assert str(caught.value) == f"model 'm' at {LOCAL} cannot be reached. Is the server running?"
+    said = await failure(ask(pool))
+    assert said == f"model 'm' at {LOCAL} cannot be reached. Is the server running?"
     assert transport.tries == 4
 
 
@@ -265,14 +259,8 @@ async def test_an_error_with_status_200_is_that_error() -> None:
     ("body", "told"),
     [
         ({"error": {"code": 400, "message": "too long"}}, "refused the request with status 400: too long"),
-        (
-            {"object": "error", "code": 401, "message": "no key"},
-            "refused the request with status 401: no key",
-        ),
-        (
-            {"error": {"type": "invalid_request_error", "message": "no such model"}},
-            "with status 400: no such model",
-        ),
+        ({"object": "error", "code": 401, "message": "no key"}, "the request with status 401: no key"),
+        ({"error": {"type": "invalid_request_error", "message": "no such model"}}, "400: no such model"),
         ({"detail": "not found", "status": 404}, "with status 404: not found"),
     ],
 )
@@ -288,12 +276,6 @@ def broken_choice() -> dict[str, Any]:
     answer = completion("A lost item is replaced by the")
     answer["choices"][0] |= {"finish_reason": "error", "error": {"code": 502, "message": "dropped"}}
     return answer
-
-
-@at_once
-async def test_an_error_in_a_choice_is_asked_again() -> None:
-    pool, _ = patient_pool(in_turn(*[httpx2.Response(200, json=broken_choice())] * 3, "Because."))
-    assert await ask(pool) == "Because."
 
 
 @pytest.mark.parametrize(

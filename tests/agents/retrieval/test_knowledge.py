@@ -4,7 +4,9 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,17 +42,12 @@ def test_it_is_a_retriever(tmp_path: Path) -> None:
 
 
 async def test_ties_are_ordered_by_identifier_also_beyond_what_is_asked_for(tmp_path: Path) -> None:
-    same = {f"copy-{letter}": "The same words." for letter in "hgfedcba"}
+    same = tuple(
+        Document(name=f"copy-{letter}", title="Same", source="Act", text="The same words.")
+        for letter in "hgfedcba"
+    )
     base = KnowledgeBase(
-        scenario(same | {"title": "x"}).model_copy(
-            update={
-                "documents": tuple(
-                    Document(name=name, title="Same", source="Act", text=text) for name, text in same.items()
-                )
-            }
-        ),
-        embedder=HashedWords(),
-        cache=tmp_path,
+        scenario().model_copy(update={"documents": same}), embedder=HashedWords(), cache=tmp_path
     )
     found = await base.search("same words", 2)
     assert [passage.id for passage in found] == ["copy-a#0", "copy-b#0"]
@@ -79,52 +76,38 @@ def test_building_goes_in_batches_and_tells_how_far_it_is(tmp_path: Path) -> Non
     KnowledgeBase(scenario(texts), embedder=embedder, cache=tmp_path).build(told.append)
     assert [len(batch) for batch in embedder.batches] == [32, 8]
     assert [(step.done, step.total, step.unit) for step in told] == [
-        (0, 40, "passages"),
-        (32, 40, "passages"),
-        (40, 40, "passages"),
+        (done, 40, "passages") for done in (0, 32, 40)
     ]
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("texts", "embedder", "options", "same"),
     [
-        lambda cache: KnowledgeBase(
-            scenario(TEXTS | {"fees": "Other."}), embedder=HashedWords(), cache=cache
-        ),
-        lambda cache: KnowledgeBase(scenario(), embedder=HashedWords("another"), cache=cache),
-        lambda cache: KnowledgeBase(
-            scenario(), embedder=HashedWords(), cache=cache, chunking=Chunking(max_words=50)
-        ),
+        (TEXTS, "hashed-words", {}, True),
+        (TEXTS | {"fees": "Other."}, "hashed-words", {}, False),
+        (TEXTS, "another", {}, False),
+        (TEXTS, "hashed-words", {"chunking": Chunking(max_words=50)}, False),
     ],
-    ids=["document", "model", "chunking"],
+    ids=["personas", "document", "model", "chunking"],
 )
-def test_what_a_search_depends_on_changes_the_version(tmp_path: Path, other: object) -> None:
-    assert callable(other)
-    assert other(tmp_path).version != knowledge(tmp_path).version
+def test_what_a_search_depends_on_changes_the_version_and_personas_do_not(
+    tmp_path: Path, texts: dict[str, str], embedder: str, options: dict[str, Any], same: bool
+) -> None:
+    pack = scenario(texts).model_copy(update={"personas": ()})
+    other = KnowledgeBase(pack, embedder=HashedWords(embedder), cache=tmp_path, **options)
+    assert (other.version == knowledge(tmp_path).version) is same
 
 
-def test_personas_do_not_change_the_version(tmp_path: Path) -> None:
-    changed = scenario().model_copy(update={"personas": ()})
-    assert (
-        KnowledgeBase(changed, embedder=HashedWords(), cache=tmp_path).version == knowledge(tmp_path).version
-    )
-
-
-async def test_a_table_with_a_missing_file_is_built_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-7])])
+async def test_a_table_with_a_missing_or_changed_file_is_built_again(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
     base = knowledge(tmp_path)
     expected = await base.search("fee", 3)
-    next(path for path in base.folder.rglob("*.lance") if path.is_file()).unlink()
+    damage(next(path for path in base.folder.rglob("*.lance") if path.is_file()))
     again = HashedWords()
     assert await knowledge(tmp_path, again).search("fee", 3) == expected
     assert len(again.batches) == 1
-
-
-async def test_a_table_with_a_changed_file_is_built_again(tmp_path: Path) -> None:
-    base = knowledge(tmp_path)
-    expected = await base.search("fee", 3)
-    data = next(path for path in base.folder.rglob("*.lance") if path.is_file())
-    data.write_bytes(data.read_bytes()[:-7])
-    assert await knowledge(tmp_path).search("fee", 3) == expected
 
 
 async def test_what_a_killed_build_left_is_removed(tmp_path: Path) -> None:
@@ -147,39 +130,31 @@ async def test_a_build_that_fails_leaves_no_table(tmp_path: Path) -> None:
     assert [path.name for path in base.folder.parent.iterdir() if path.is_dir()] == []
 
 
-async def test_a_disk_that_fails_while_building_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise RuntimeError("lance error: LanceError(IO): No space left on device, /src/writer.rs:258:9")
-
-    monkeypatch.setattr("lancedb.db.LanceDBConnection.create_table", full)
-    with pytest.raises(OperationalError) as raised:
-        await knowledge(tmp_path).search("fee", 1)
-    assert str(raised.value) == (
-        f"cannot write {tmp_path}/knowledge (lance error: LanceError(IO): No space left on device). "
-        "Make room, or set HALLULAB_CACHE to a folder with room, and start again."
-    )
+ROOM = "Make room, or set HALLULAB_CACHE to a folder with room, and start again."
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("reason", "told"),
     [
-        (24, ": this process has too many open files. Lower --concurrency, or raise the limit (ulimit -n)."),
         (
-            28,
-            " (No space left on device). Make room, or set HALLULAB_CACHE to a folder with room, and start "
-            "again.",
+            "LanceError(IO): No space left on device",
+            f" (lance error: LanceError(IO): No space left on device). {ROOM}",
+        ),
+        (
+            f"Unable to open file {'/long' * 99}: No (os error 24)",
+            ": this process has too many open files. Lower --concurrency, or raise the limit (ulimit -n).",
+        ),
+        (
+            f"Unable to open file {'/long' * 99}: No (os error 28)",
+            f" (No space left on device). {ROOM}",
         ),
     ],
 )
-async def test_the_reason_of_the_system_is_told_without_the_paths_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, told: str
+async def test_a_disk_that_fails_while_building_is_one_sentence_without_the_paths_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str, told: str
 ) -> None:
     def failing(*_: object) -> None:
-        raise RuntimeError(
-            f"lance error: Unable to open file {'/long' * 99}: No (os error {number}), /src/r.rs"
-        )
+        raise RuntimeError(f"lance error: {reason}, /src/r.rs:258:9")
 
     monkeypatch.setattr("lancedb.db.LanceDBConnection.create_table", failing)
     with pytest.raises(OperationalError) as raised:

@@ -24,9 +24,8 @@ async def test_concurrent_searches_build_once(tmp_path: Path) -> None:
     base = knowledge(tmp_path, embedder)
     await asyncio.gather(*(base.search(f"fee {number}", 1) for number in range(8)))
     assert len(embedder.batches) == 1
-    assert sorted(text for texts in embedder.asked for text in texts) == [
-        f"fee {number}" for number in range(8)
-    ]
+    asked = sorted(text for texts in embedder.asked for text in texts)
+    assert asked == [f"fee {number}" for number in range(8)]
 
 
 class Held(HashedWords):

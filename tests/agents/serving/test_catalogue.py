@@ -6,6 +6,7 @@ import pytest
 
 from hallulab.agents.serving.catalogue import CATALOGUE, resolve
 from hallulab.scenarios.errors import UsageError
+from tests.kit.refusals import refusal
 
 
 def test_the_default_model_comes_in_22_parts_in_their_order() -> None:
@@ -17,12 +18,10 @@ def test_the_default_model_comes_in_22_parts_in_their_order() -> None:
     assert wheels.size == 1_117_320_768
 
 
-def test_a_catalogue_name_is_found_in_any_case() -> None:
+def test_a_name_is_of_the_catalogue_in_any_case_or_of_the_hub() -> None:
     assert resolve("SmolLM2-135M").name == "smollm2-135m"
-
-
-def test_the_papers_model_comes_from_the_hub() -> None:
     assert resolve("llama-3.1-8b-instruct").hub == "meta-llama/Llama-3.1-8B-Instruct"
+    assert resolve("Qwen/Qwen2.5-7B-Instruct").hub == "Qwen/Qwen2.5-7B-Instruct"
 
 
 def test_the_catalogue_says_which_models_are_small() -> None:
@@ -37,10 +36,6 @@ def test_a_folder_is_served_under_its_name(tmp_path: Path) -> None:
     assert (named.name, named.folder) == ("mine", tmp_path / "mine")
 
 
-def test_organisation_and_name_is_the_hubs() -> None:
-    assert resolve("Qwen/Qwen2.5-7B-Instruct").hub == "Qwen/Qwen2.5-7B-Instruct"
-
-
 @pytest.mark.parametrize(
     ("model", "said"),
     [
@@ -49,22 +44,18 @@ def test_organisation_and_name_is_the_hubs() -> None:
             "there is no model 'gpt-17'. The catalogue has llama-3.1-8b-instruct, qwen2.5-coder-1.5b, "
             "smollm2-135m; a folder's path, or a hub's name of the form organisation/name, works too.",
         ),
-        (
-            "./nowhere",
-            "there is no model folder ./nowhere. Give an existing one, or a catalogue name: "
-            "llama-3.1-8b-instruct, qwen2.5-coder-1.5b, smollm2-135m.",
-        ),
-        (
-            "/a/b",
-            "there is no model folder /a/b. Give an existing one, or a catalogue name: "
-            "llama-3.1-8b-instruct, qwen2.5-coder-1.5b, smollm2-135m.",
+        *(
+            (
+                folder,
+                f"there is no model folder {folder}. Give an existing one, or a catalogue name: "
+                "llama-3.1-8b-instruct, qwen2.5-coder-1.5b, smollm2-135m.",
+            )
+            for folder in ("./nowhere", "/a/b")
         ),
     ],
 )
 def test_what_is_no_model_is_a_usage_error_with_the_names_there_are(model: str, said: str) -> None:
-    with pytest.raises(UsageError) as error:
-        resolve(model)
-    assert str(error.value) == said
+    assert refusal(resolve, model) == said
 
 
 def test_a_folder_without_a_model_is_a_usage_error(tmp_path: Path) -> None:

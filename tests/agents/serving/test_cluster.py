@@ -17,11 +17,11 @@ import pytest
 from hallulab.agents.machine import ray_cluster
 from hallulab.agents.serving.cluster import Order, Place, choose_places, choose_resources, serve_on_cluster
 from hallulab.agents.serving.server import is_free
-from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.tiny_pack import make_pack
 from tests.agents.serving.fake_server import put_environment
 from tests.agents.serving.fake_vllm import FakeVllm
+from tests.kit.refusals import refusal
 from tests.places import ROOT
 from tests.ray_kills import TwoNodes, two_nodes
 from tests.simulator.command_line import CodeAndError
@@ -33,51 +33,55 @@ def node(name: str, machine: str, alive: bool = True, **resources: float) -> dic
     return {"NodeID": name, "NodeManagerAddress": machine, "Alive": alive, "Resources": resources}
 
 
-def test_machines_with_enough_cards_serve_at_one_port() -> None:
-    nodes = [
-        node("head", "10.0.0.1", CPU=8),
-        node("a", "10.0.0.2", CPU=8, GPU=2),
-        node("b", "10.0.0.3", CPU=8, GPU=1),
-        node("c", "10.0.0.4", CPU=8, GPU=2),
-        node("dead", "10.0.0.5", alive=False, CPU=8, GPU=2),
-    ]
-    assert choose_places(nodes, {"CPU": 1.0, "GPU": 2.0}, 8000, replicas=2) == [
-        Place("a", "10.0.0.2", 8000),
-        Place("c", "10.0.0.4", 8000),
-    ]
+CARDS = [
+    node("head", "10.0.0.1", CPU=8),
+    node("a", "10.0.0.2", CPU=8, GPU=2),
+    node("b", "10.0.0.3", CPU=8, GPU=1),
+    node("c", "10.0.0.4", CPU=8, GPU=2),
+    node("dead", "10.0.0.5", alive=False, CPU=8, GPU=4),
+]
 
 
-def test_nodes_on_one_machine_serve_at_ports_of_their_own() -> None:
-    nodes = [node("a", "10.0.0.1", CPU=1), node("b", "10.0.0.1", CPU=1), node("c", "10.0.0.2", CPU=1)]
-    assert choose_places(nodes, {"CPU": 1.0}, 8000, replicas=2) == [
-        Place("a", "10.0.0.1", 8000),
-        Place("b", "10.0.0.1", 8002),
-        Place("c", "10.0.0.2", 8000),
-    ]
+@pytest.mark.parametrize(
+    ("nodes", "resources", "places"),
+    [
+        (CARDS, {"CPU": 1.0, "GPU": 2.0}, [("a", "10.0.0.2", 8000), ("c", "10.0.0.4", 8000)]),
+        (
+            [node("a", "10.0.0.1", CPU=1), node("b", "10.0.0.1", CPU=1), node("c", "10.0.0.2", CPU=1)],
+            {"CPU": 1.0},
+            [("a", "10.0.0.1", 8000), ("b", "10.0.0.1", 8002), ("c", "10.0.0.2", 8000)],
+        ),
+    ],
+    ids=["machines with enough cards", "nodes on one machine"],
+)
+def test_servers_have_ports_of_their_own_on_machines_with_what_they_need(
+    nodes: list[dict[str, Any]], resources: dict[str, float], places: list[tuple[str, str, int]]
+) -> None:
+    assert choose_places(nodes, resources, 8000, replicas=2) == [Place(*place) for place in places]
 
 
-def test_servers_take_their_cards_where_the_cluster_has_any() -> None:
-    nodes = [node("a", "10.0.0.1", CPU=8), node("b", "10.0.0.2", CPU=8, GPU=4)]
-    assert choose_resources(nodes, 4) == {"CPU": 1.0, "GPU": 4.0}
+def test_servers_take_cards_where_the_cluster_has_any_and_else_a_core() -> None:
+    assert choose_resources(CARDS, 2) == {"CPU": 1.0, "GPU": 2.0}
+    assert choose_resources([CARDS[0], CARDS[-1]], 4) == {"CPU": 1.0}
 
 
-def test_servers_take_a_core_where_no_machine_has_a_card() -> None:
-    nodes = [node("a", "10.0.0.1", CPU=8), node("dead", "10.0.0.2", alive=False, CPU=8, GPU=4)]
-    assert choose_resources(nodes, 4) == {"CPU": 1.0}
-
-
-def test_a_cluster_of_this_machine_alone_is_refused(code_and_error: CodeAndError) -> None:
-    assert code_and_error("serve", "m", "--ray", "local") == (
-        2,
-        "error: --ray local is this machine alone. Leave --ray out, or give a cluster's address.\n",
-    )
-
-
-def test_resources_without_a_cluster_are_refused(code_and_error: CodeAndError) -> None:
-    assert code_and_error("serve", "m", "--ray-resources", "GPU=1") == (
-        2,
-        "error: --ray-resources says what is taken of a Ray cluster. Give its address by --ray.\n",
-    )
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (
+            ("--ray", "local"),
+            "--ray local is this machine alone. Leave --ray out, or give a cluster's address.",
+        ),
+        (
+            ("--ray-resources", "GPU=1"),
+            "--ray-resources says what is taken of a Ray cluster. Give its address by --ray.",
+        ),
+    ],
+)
+def test_flags_that_name_no_cluster_are_refused(
+    flags: tuple[str, str], said: str, code_and_error: CodeAndError
+) -> None:
+    assert code_and_error("serve", "m", *flags) == (2, f"error: {said}\n")
 
 
 class Serving(NamedTuple):
@@ -169,16 +173,8 @@ def test_a_server_that_ends_is_named_with_its_machine_and_ends_the_others(servin
 def test_a_run_on_the_cluster_asks_the_servers_there(serving: Serving, tmp_path: Path) -> None:
     with command(serving) as process:
         urls = read_urls(process)
-        run = [
-            sys.executable,
-            "-m",
-            "hallulab",
-            "run",
-            "--no-judge",
-            "--quiet",
-            "--scenario",
-            str(make_pack(tmp_path)),
-        ]
+        run = [sys.executable, "-m", "hallulab", "run", "--no-judge", "--quiet"]
+        run += ["--scenario", str(make_pack(tmp_path))]
         run += ["--chatbots", "vanilla", "--model", serving.model.name, "--repeats", "2", "--max-turns", "2"]
         run += ["--workers", "2", "--ray", serving.nodes.address, "--ray-resources", "CPU=0"]
         run += [word for url in urls for word in ("--base-url", url)]
@@ -193,9 +189,7 @@ def test_a_cluster_without_such_a_machine_is_named(serving: Serving, monkeypatch
     # The cluster has the machine's own address, to which a test may open no socket (tests/conftest.py).
     monkeypatch.setattr(ray_cluster, "_require_answer", lambda address: None)
     address = serving.nodes.address
-    with pytest.raises(UsageError) as raised:
-        serve_on_cluster(address, Order(str(serving.model)), resources=["GPU=1"])
-    assert str(raised.value) == (
+    assert refusal(serve_on_cluster, address, Order(str(serving.model)), resources=["GPU=1"]) == (
         f"--ray {address}: no machine of the cluster has CPU=1, GPU=1. Give another --ray-resources, or "
         "lower --replicas."
     )

@@ -7,19 +7,22 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import psutil
 import pytest
 
-from hallulab.agents.machine.cache import StepProgress, silent
+from hallulab.agents.machine.cache import Listener, StepProgress, silent
 from hallulab.agents.serving import command
 from hallulab.agents.serving.server import (
     KEPT_LOGS,
+    RunningServer,
     end_of_log,
     is_free,
     is_healthy,
     new_log,
+    reserved_port,
     serve_prepared,
 )
 from hallulab.scenarios.errors import OperationalError
@@ -35,15 +38,22 @@ def taken_port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
+def serving(
+    folder: Path, script: str, port: int | None = None, timeout_s: float = 30, on_progress: Listener = silent
+) -> AbstractAsyncContextManager[RunningServer]:
+    """A prepared model whose server is the script."""
+    return serve_prepared(
+        fake_prepared(folder, script),
+        port=port,
+        extra_flags=(),
+        startup_timeout=timeout_s,
+        on_progress=on_progress,
+    )
+
+
 async def test_a_server_that_answers_is_served_and_ended(tmp_path: Path) -> None:
     news: list[StepProgress] = []
-    async with serve_prepared(
-        fake_prepared(tmp_path, ANSWERS),
-        port=None,
-        extra_flags=(),
-        startup_timeout=30,
-        on_progress=news.append,
-    ) as server:
+    async with serving(tmp_path, ANSWERS, on_progress=news.append) as server:
         served = server.served
         assert await is_healthy(int(served.base_url.split(":")[2].removesuffix("/v1")))
     assert (served.model, served.revision) == ("toy", "sha256:1")
@@ -63,9 +73,7 @@ async def test_health_is_told_by_the_status_whatever_the_body_is() -> None:
 
 async def test_a_server_that_dies_shows_cause_and_end_of_its_log(tmp_path: Path) -> None:
     with pytest.raises(OperationalError) as error:
-        async with serve_prepared(
-            fake_prepared(tmp_path, FAILS), port=None, extra_flags=(), startup_timeout=30, on_progress=silent
-        ):
+        async with serving(tmp_path, FAILS):
             raise AssertionError
     (log,) = (tmp_path / "cache" / "logs").iterdir()
     assert str(error.value) == (
@@ -78,16 +86,12 @@ async def test_a_server_that_dies_shows_cause_and_end_of_its_log(tmp_path: Path)
 
 async def test_a_server_that_never_answers_is_ended_and_said(tmp_path: Path) -> None:
     with pytest.raises(OperationalError, match=r"did not answer within 0 seconds"):
-        async with serve_prepared(
-            fake_prepared(tmp_path, HANGS), port=None, extra_flags=(), startup_timeout=0, on_progress=silent
-        ):
+        async with serving(tmp_path, HANGS, timeout_s=0):
             raise AssertionError
 
 
 async def test_a_server_that_dies_later_is_noticed(tmp_path: Path) -> None:
-    async with serve_prepared(
-        fake_prepared(tmp_path, ANSWERS), port=None, extra_flags=(), startup_timeout=30, on_progress=silent
-    ) as server:
+    async with serving(tmp_path, ANSWERS) as server:
         server.process.terminate()
         with pytest.raises(OperationalError, match="the model server ended with exit code 143"):
             await server.ended()
@@ -95,13 +99,7 @@ async def test_a_server_that_dies_later_is_noticed(tmp_path: Path) -> None:
 
 async def test_a_taken_port_is_named_with_the_remedy(tmp_path: Path, taken_port: int) -> None:
     with pytest.raises(OperationalError) as error:
-        async with serve_prepared(
-            fake_prepared(tmp_path, ANSWERS),
-            port=taken_port,
-            extra_flags=(),
-            startup_timeout=30,
-            on_progress=silent,
-        ):
+        async with serving(tmp_path, ANSWERS, taken_port):
             raise AssertionError
     assert str(error.value) == (
         f"port {taken_port} of 127.0.0.1 is taken or not yours to use. Stop what uses it, or choose another "
@@ -192,3 +190,44 @@ def _wait_for_end(pidfd: int) -> None:
         assert readable
     finally:
         os.close(pidfd)
+
+
+@pytest.fixture
+def loading_server() -> Iterator[int]:
+    """The port of a server that has bound and does not listen yet, as vLLM while it loads a model."""
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", 0))
+        yield server.getsockname()[1]
+
+
+def test_our_server_can_bind_and_listen_on_a_reserved_port_and_nobody_else() -> None:
+    with reserved_port(None) as port:
+        assert not is_free(port)
+        with socket.socket() as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind(("127.0.0.1", port))
+            server.listen()
+    assert is_free(port)
+
+
+def test_a_port_of_a_server_that_still_loads_is_taken(loading_server: int) -> None:
+    with (
+        pytest.raises(OperationalError, match=rf"port {loading_server} of 127\.0\.0\.1 is taken"),
+        reserved_port(loading_server),
+    ):
+        raise AssertionError
+
+
+def test_a_connection_that_lingers_leaves_the_port_free() -> None:
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)):
+            # Whoever closes first keeps the lingering end.
+            server.accept()[0].close()
+    with socket.socket() as probe, pytest.raises(OSError, match="in use"):
+        probe.bind(("127.0.0.1", port))
+    assert is_free(port)

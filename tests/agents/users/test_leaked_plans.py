@@ -19,14 +19,13 @@ def count_found(part: str, label: str) -> tuple[int, int]:
     return sum(bool(find_message_flaws(text, ())) for text in texts), len(texts)
 
 
-def test_precision_and_recall_on_the_labelled_messages() -> None:
-    assert count_found("fitted", "leaks") == (85, 88)
-    assert count_found("fitted", "innocent") == (0, 88)
-
-
-def test_precision_and_recall_on_messages_that_changed_no_rule() -> None:
-    assert count_found("unseen", "leaks") == (4, 16)
-    assert count_found("unseen", "innocent") == (0, 16)
+@pytest.mark.parametrize(
+    ("part", "leaks", "innocent"), [("fitted", (85, 88), (0, 88)), ("unseen", (4, 16), (0, 16))]
+)
+def test_precision_and_recall_on_the_labelled_messages(
+    part: str, leaks: tuple[int, int], innocent: tuple[int, int]
+) -> None:
+    assert (count_found(part, "leaks"), count_found(part, "innocent")) == (leaks, innocent)
 
 
 @pytest.mark.parametrize(

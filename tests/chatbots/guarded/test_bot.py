@@ -17,10 +17,10 @@ from hallulab.chatbots.registry import (
     read_chatbot_options,
 )
 from hallulab.detectors.base.protocol import DetectorContext
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Message
 from tests.chatbots.guarded.wrapped import Finds, Says, Unplaced, asked, failing, guarded, purposes
 from tests.chatbots.stage import SCENARIO, stage
+from tests.kit.refusals import refusal
 
 GENERAL, SENSITIVE = "Does the cream smell?", "Can pregnant women use the cream?"
 REFUSAL = "I am not sure enough of my answer to give it to you. A human expert will look at your question."
@@ -89,21 +89,12 @@ async def test_what_persists_on_a_sensitive_topic_is_withheld_and_handed_over() 
 
 async def test_any_bot_is_asked_again_in_the_users_message_with_what_was_flagged() -> None:
     bot = Says("It is safe.", "Not tested.")
-    await guarded(bot, Finds(0.9, 0.0)).reply(
-        [
-            Message(role="user", text="Hi"),
-            Message(role="assistant", text="Hello"),
-            Message(role="user", text=SENSITIVE),
-        ]
-    )
+    said = [("user", "Hi"), ("assistant", "Hello"), ("user", SENSITIVE)]
+    await guarded(bot, Finds(0.9, 0.0)).reply([Message(role=role, text=text) for role, text in said])
     first, again = bot.histories
-    assert [message.text for message in first] == ["Hi", "Hello", SENSITIVE]
+    assert [(one.role, one.text) for one in first] == said
     [message] = load_prompt("hallulab.chatbots", "stricter").fill(question=SENSITIVE, claims="“It is safe.”")
-    assert [(one.role, one.text) for one in again] == [
-        ("user", "Hi"),
-        ("assistant", "Hello"),
-        ("user", message.text),
-    ]
+    assert [(one.role, one.text) for one in again] == [*said[:2], ("user", message.text)]
 
 
 async def test_the_detector_sees_the_users_question_and_not_the_stricter_one() -> None:
@@ -167,26 +158,12 @@ async def test_a_bot_that_fails_when_asked_again_is_no_cure(error: Exception) ->
     assert "made again, the chatbot failed (" in record.reason
 
 
-async def test_all_calls_are_kept_and_told_apart() -> None:
+async def test_all_calls_and_the_steps_of_both_drafts_are_kept() -> None:
     reply, _ = await asked(guarded(Says("It is safe.", "Not tested."), Finds(0.9, 0.0)), SENSITIVE)
-    assert purposes(reply.calls) == [
-        "chatbot.generate",
-        "chatbot.guard.judge.check",
-        "chatbot.guard.again.generate",
-        "chatbot.guard.judge.check",
-    ]
-
-
-async def test_the_steps_of_both_drafts_are_kept() -> None:
-    reply, _ = await asked(guarded(Says("It is safe.", "Not tested."), Finds(0.9, 0.0)), SENSITIVE)
-    assert [step.name for step in reply.steps] == [
-        "draft",
-        "wrapped_reply",
-        "again 1: draft",
-        "again 1: wrapped_reply",
-        "guard",
-        STEP,
-    ]
+    judge = "chatbot.guard.judge.check"
+    assert purposes(reply.calls) == ["chatbot.generate", judge, "chatbot.guard.again.generate", judge]
+    drafts = ["draft", "wrapped_reply", "again 1: draft", "again 1: wrapped_reply"]
+    assert [step.name for step in reply.steps] == [*drafts, "guard", STEP]
     assert (reply.query, [passage.id for passage in reply.passages]) == ("the query", ["leaflet#0"])
 
 
@@ -243,16 +220,12 @@ def test_its_options_are_resolved_with_those_of_the_wrapped_chatbot() -> None:
 )
 def test_a_wrong_option_is_one_sentence(options: dict[str, object], message: str) -> None:
     context, _, _ = stage(options=options)
-    with pytest.raises(UsageError) as caught:
-        make_chatbot("guarded", context)
-    assert str(caught.value).startswith(message)
+    assert refusal(make_chatbot, "guarded", context).startswith(message)
 
 
 def test_numbers_are_no_thresholds_of_a_detector_with_another_scale(tmp_path: Path) -> None:
     context, _, _ = stage(options={"detector": "halludetect"})
-    with pytest.raises(UsageError) as caught:
-        make_chatbot("guarded", context)
-    assert str(caught.value) == (
+    assert refusal(make_chatbot, "guarded", context) == (
         "chatbot guarded: the policy metarag has thresholds from 0 to 1, and the scores of detector "
         "halludetect are on another scale. Give it a policy with `thresholds: {general: detector, "
         "sensitive: detector}`."

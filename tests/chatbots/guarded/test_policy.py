@@ -10,6 +10,7 @@ import pytest
 from hallulab.chatbots.guarded.policy import Decision, Policy, list_built_in_policies, load_policy
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement
+from tests.kit.refusals import refusal
 
 SMALL = """\
 name: mine
@@ -54,15 +55,7 @@ def test_the_strictest_threshold_counts(
     topics: list[str], labels: dict[str, float | Literal["detector"]], decision: Decision
 ) -> None:
     assert policy().decision(topics, labels, False) == decision
-
-
-def test_a_topic_that_is_not_known_for_sure_counts_as_sensitive() -> None:
-    assert policy().decision([], {}, True) == Decision(True, 0.3, False)
-
-
-def test_a_topic_may_have_its_own_threshold() -> None:
-    own = policy(topics={"visa": {"sensitive": True, "threshold": 0.1}})
-    assert own.decision(["visa"], {}, False).threshold == 0.1
+    assert policy().decision([], {}, True) == Decision(True, 0.3, False)  # a topic that is not known for sure
 
 
 def test_a_topics_own_threshold_takes_the_place_of_all_others() -> None:
@@ -121,15 +114,15 @@ def test_the_user_is_told_the_topics() -> None:
     assert told.said("abstain", "human", topics=["visa", "fees"]) == "Nothing on visa, fees. Wait."
 
 
-def test_another_policy_has_another_digest() -> None:
-    assert policy().digest == policy().digest
-    assert policy().digest != policy(regenerations=2).digest
-
-
 def test_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(SMALL)
     assert load_policy(str(path)).topics["visa"].words == ("visa",)
+
+
+def test_another_policy_has_another_digest() -> None:
+    assert policy().digest == policy().digest
+    assert policy().digest != policy(regenerations=2).digest
 
 
 @pytest.mark.parametrize(
@@ -140,25 +133,24 @@ def test_a_file_is_read(tmp_path: Path) -> None:
             "line 5: ladder.general: each rung stands once, in this order: highlight, cite. Correct it; see "
             "docs/safeguards.md.",
         ),
-        (
-            "thresholds: {general: 2}",
-            "line 5: thresholds.general: must be a number from 0 to 1, one for each reading, such as {word: "
-            "0.3, probability: 0.49}, or `detector`. Correct it; see docs/safeguards.md.",
+        *(
+            (
+                f"thresholds: {{general: {general}}}",
+                "line 5: thresholds.general: must be a number from 0 to 1, one for each reading, such as "
+                "{word: 0.3, probability: 0.49}, or `detector`. Correct it; see docs/safeguards.md.",
+            )
+            for general in ("2", "{word: 0.5}")
         ),
-        (
-            "thresholds: {general: {word: 0.5}}",
-            "line 5: thresholds.general: must be a number from 0 to 1, one for each reading, such as {word: "
-            "0.3, probability: 0.49}, or `detector`. Correct it; see docs/safeguards.md.",
-        ),
-        (
-            "thresholds: {general: 0.5, sensitive: {word: 0.3, probability: 0.6}}",
-            "line 1: thresholds: sensitive (0.6) is above general (0.5), and so less strict. Correct it; see "
-            "docs/safeguards.md.",
-        ),
-        (
-            "thresholds: {general: 0.2}",
-            "line 1: thresholds: sensitive (0.3) is above general (0.2), and so less strict. Correct it; see "
-            "docs/safeguards.md.",
+        *(
+            (
+                f"thresholds: {{{given}}}",
+                f"line 1: thresholds: sensitive ({sensitive}) is above general ({general}), and so less "
+                "strict. Correct it; see docs/safeguards.md.",
+            )
+            for given, sensitive, general in (
+                ("general: 0.5, sensitive: {word: 0.3, probability: 0.6}", 0.6, 0.5),
+                ("general: 0.2", 0.3, 0.2),
+            )
         ),
         (
             "ladders: []",
@@ -174,38 +166,34 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(f"{SMALL}{line}\n")
-    with pytest.raises(UsageError) as caught:
-        load_policy(str(path))
-    assert str(caught.value) == f"{path}, {message}"
+    assert refusal(load_policy, str(path)) == f"{path}, {message}"
 
 
-@pytest.mark.parametrize("text", ["{name}", "a { b", "{topics!r}"])
-def test_only_the_topics_have_a_placeholder(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        *(
+            (
+                "No answer.",
+                f"'{text}'",
+                r"line 4: says.abstain: has a brace; the only placeholder is \{topics\}",
+            )
+            for text in ("{name}", "a { b", "{topics!r}")
+        ),
+        ("[visa]", "['']", r"line 2: topics: an empty word would be in every text"),
+        ("[visa]", "['§']", r"line 2: topics: the word '§' of the topic visa has no letter or"),
+    ],
+)
+def test_a_text_that_cannot_be_filled_in_or_found_is_refused(
+    tmp_path: Path, old: str, new: str, complaint: str
+) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text(SMALL.replace("No answer.", f"'{text}'"))
-    with pytest.raises(
-        UsageError, match=r"line 4: says.abstain: has a brace; the only placeholder is \{topics\}"
-    ):
-        load_policy(str(path))
-
-
-def test_an_empty_word_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(SMALL.replace("[visa]", "['']"))
-    with pytest.raises(UsageError, match=r"line 2: topics: an empty word would be in every text"):
-        load_policy(str(path))
-
-
-def test_a_word_that_no_text_can_hold_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(SMALL.replace("[visa]", "['§']"))
-    with pytest.raises(UsageError, match=r"line 2: topics: the word '§' of the topic visa has no letter or"):
+    path.write_text(SMALL.replace(old, new))
+    with pytest.raises(UsageError, match=complaint):
         load_policy(str(path))
 
 
 def test_a_policy_that_is_not_there_names_the_built_in_ones() -> None:
-    with pytest.raises(UsageError) as caught:
-        load_policy("nowhere.yaml")
-    assert str(caught.value) == (
+    assert refusal(load_policy, "nowhere.yaml") == (
         "nowhere.yaml: no such policy. Give the path of a YAML file (docs/safeguards.md), or one of: metarag."
     )

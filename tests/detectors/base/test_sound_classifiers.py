@@ -9,7 +9,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -57,59 +57,45 @@ def set_share(tree: Any, value: float) -> None:
     tree.__setstate__(state)
 
 
-CHANGES: dict[str, Callable[[Any, Any, Any, Any], object]] = {
-    "a loop in a forest": lambda words, forest, linear, trees: set_node(
-        forest.estimators_[0].tree_, "left_child", 0, 0
-    ),
-    "a child that is not there": lambda words, forest, linear, trees: set_node(
-        trees.estimators_[1].tree_, "right_child", 0, 10_000
-    ),
-    "a child that two nodes have": lambda words, forest, linear, trees: set_node(
-        trees.estimators_[1].tree_, "right_child", 0, 1
-    ),
-    "one child": lambda words, forest, linear, trees: set_node(
-        forest.estimators_[1].tree_, "right_child", 0, -1
-    ),
-    "an input that is not there": lambda words, forest, linear, trees: set_node(
-        forest.estimators_[1].tree_, "feature", 0, 10_000
-    ),
-    "a negative input": lambda words, forest, linear, trees: set_node(
-        forest.estimators_[1].tree_, "feature", 0, -5
-    ),
-    "no threshold": lambda words, forest, linear, trees: set_node(
-        forest.estimators_[1].tree_, "threshold", 0, np.nan
-    ),
-    "a share above 1": lambda words, forest, linear, trees: set_share(forest.estimators_[0].tree_, 7.0),
-    "no share": lambda words, forest, linear, trees: set_share(trees.estimators_[0].tree_, np.nan),
-    "other trees": lambda words, forest, linear, trees: forest.estimators_.append(linear),
-    "no trees": lambda words, forest, linear, trees: forest.estimators_.clear(),
-    "processes": lambda words, forest, linear, trees: setattr(forest, "n_jobs", 500),
-    "prints": lambda words, forest, linear, trees: setattr(trees, "verbose", 5),
-    "three classes": lambda words, forest, linear, trees: setattr(trees, "classes_", np.arange(3)),
-    "a loop in boosting": lambda words, forest, linear, trees: (
-        words._predictors[0][0].nodes["left"].__setitem__(0, 0)
-    ),
-    "a child outside": lambda words, forest, linear, trees: (
-        words._predictors[0][0].nodes["right"].__setitem__(0, 2**31)
-    ),
-    "an input outside": lambda words, forest, linear, trees: (
-        words._predictors[1][0].nodes["feature_idx"].__setitem__(0, 2**40)
-    ),
-    "a category": lambda words, forest, linear, trees: (
-        words._predictors[1][0].nodes["is_categorical"].__setitem__(0, 1)
-    ),
-    "no value": lambda words, forest, linear, trees: (
-        words._predictors[1][0].nodes["value"].__setitem__(slice(None), np.nan)
-    ),
-    "binned inputs": lambda words, forest, linear, trees: setattr(words, "_in_fit", True),
-    "two outputs": lambda words, forest, linear, trees: setattr(
-        words, "_baseline_prediction", np.zeros((1, 2))
-    ),
-    "no coefficient": lambda words, forest, linear, trees: linear[-1].coef_.__setitem__((0, 0), np.nan),
-    "a large coefficient": lambda words, forest, linear, trees: linear[-1].coef_.__setitem__((0, 0), 1e300),
-    "more coefficients": lambda words, forest, linear, trees: setattr(linear[-1], "coef_", np.zeros((1, 9))),
-    "no scale": lambda words, forest, linear, trees: linear[0].scale_.__setitem__(0, 0.0),
-    "fewer means": lambda words, forest, linear, trees: setattr(linear[0], "mean_", np.zeros(2)),
+class Classifiers(NamedTuple):
+    """Those of a model: of words (boosting), sentences (a forest), and replies (linear, and trees)."""
+
+    words: Any
+    forest: Any
+    linear: Any
+    trees: Any
+
+    def set_boosted(self, tree: int, field: str, place: int | slice, value: float) -> None:
+        self.words._predictors[tree][0].nodes[field][place] = value
+
+
+CHANGES: dict[str, Callable[[Classifiers], object]] = {
+    "a loop in a forest": lambda made: set_node(made.forest.estimators_[0].tree_, "left_child", 0, 0),
+    "no such child": lambda made: set_node(made.trees.estimators_[1].tree_, "right_child", 0, 10_000),
+    "a child of two nodes": lambda made: set_node(made.trees.estimators_[1].tree_, "right_child", 0, 1),
+    "one child": lambda made: set_node(made.forest.estimators_[1].tree_, "right_child", 0, -1),
+    "no such input": lambda made: set_node(made.forest.estimators_[1].tree_, "feature", 0, 10_000),
+    "a negative input": lambda made: set_node(made.forest.estimators_[1].tree_, "feature", 0, -5),
+    "no threshold": lambda made: set_node(made.forest.estimators_[1].tree_, "threshold", 0, np.nan),
+    "a share above 1": lambda made: set_share(made.forest.estimators_[0].tree_, 7.0),
+    "no share": lambda made: set_share(made.trees.estimators_[0].tree_, np.nan),
+    "other trees": lambda made: made.forest.estimators_.append(made.linear),
+    "no trees": lambda made: made.forest.estimators_.clear(),
+    "processes": lambda made: setattr(made.forest, "n_jobs", 500),
+    "prints": lambda made: setattr(made.trees, "verbose", 5),
+    "three classes": lambda made: setattr(made.trees, "classes_", np.arange(3)),
+    "a loop in boosting": lambda made: made.set_boosted(0, "left", 0, 0),
+    "a child outside": lambda made: made.set_boosted(0, "right", 0, 2**31),
+    "an input outside": lambda made: made.set_boosted(1, "feature_idx", 0, 2**40),
+    "a category": lambda made: made.set_boosted(1, "is_categorical", 0, 1),
+    "no value": lambda made: made.set_boosted(1, "value", slice(None), np.nan),
+    "binned inputs": lambda made: setattr(made.words, "_in_fit", True),
+    "two outputs": lambda made: setattr(made.words, "_baseline_prediction", np.zeros((1, 2))),
+    "no coefficient": lambda made: made.linear[-1].coef_.__setitem__((0, 0), np.nan),
+    "a large coefficient": lambda made: made.linear[-1].coef_.__setitem__((0, 0), 1e300),
+    "more coefficients": lambda made: setattr(made.linear[-1], "coef_", np.zeros((1, 9))),
+    "no scale": lambda made: made.linear[0].scale_.__setitem__(0, 0.0),
+    "fewer means": lambda made: setattr(made.linear[0], "mean_", np.zeros(2)),
 }
 
 
@@ -117,7 +103,8 @@ CHANGES: dict[str, Callable[[Any, Any, Any, Any], object]] = {
 def test_a_changed_classifier_is_refused(name: str, model: CombinedModel, tmp_path: Path) -> None:
     assert model.pieces is not None
     assert model.replies is not None
-    CHANGES[name](model.pieces.words, model.pieces.sentences, model.replies.linear, model.replies.trees)
+    made = Classifiers(model.pieces.words, model.pieces.sentences, model.replies.linear, model.replies.trees)
+    CHANGES[name](made)
     save_model(model, tmp_path / "made.skops")
     refused(tmp_path / "made.skops")
 
@@ -202,14 +189,8 @@ def test_a_field_that_is_none_is_refused(
 
 
 def try_changes(folder: Path, seed: int, number: int) -> dict[str, int]:
-    command = [
-        sys.executable,
-        "-m",
-        "tests.detectors.base.damaged_models",
-        str(folder),
-        str(seed),
-        str(number),
-    ]
+    program = [sys.executable, "-m", "tests.detectors.base.damaged_models"]
+    command = [*program, str(folder), str(seed), str(number)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:]
     outcomes: dict[str, int] = json.loads(ended.stdout)

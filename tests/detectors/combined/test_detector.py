@@ -13,20 +13,14 @@ from hallulab.detectors.combined.detector import SHIPPED, CombinedDetector
 from hallulab.detectors.combined.model import save_model
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.scenarios.transcript import Judgement
 from hallulab.testing.scripted import scripted_pool
-from tests.detectors.features.material import corpus, passages
-
-EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")
+from tests.detectors.features.material import BAKERY, corpus, view
 
 
 def detector(**options: object) -> CombinedDetector:
     pool, _ = scripted_pool(lambda _: "unused")
     return CombinedDetector("combined", DetectorContext(models=pool, options=options))
-
-
-def view(reply: str, *texts: str) -> TurnView:
-    return TurnView(question="When?", passages=passages(*texts), reply=reply)
 
 
 def judged(made: CombinedDetector, replies: Sequence[LabelledReply]) -> list[Judgement]:
@@ -61,8 +55,8 @@ async def test_it_judges_untrained_in_batches_as_one_by_one() -> None:
     assert made.traits.batch
     assert isinstance(made, TrainableDetector)
     views = [
-        view("The bakery opens at 6. Bread costs 3 euros.", *EVIDENCE),
-        view("The bakery moved to Springfield in 2077.", *EVIDENCE),
+        view("The bakery opens at 6. Bread costs 3 euros.", *BAKERY),
+        view("The bakery moved to Springfield in 2077.", *BAKERY),
     ]
     judgements = await made.detect_many(views)
     assert [await made.detect(one) for one in views] == judgements
@@ -70,7 +64,7 @@ async def test_it_judges_untrained_in_batches_as_one_by_one() -> None:
 
 
 async def test_the_shipped_model_says_which_words_are_invented() -> None:
-    judgement = await detector().detect(view("The bakery opens at 6 in Springfield.", *EVIDENCE))
+    judgement = await detector().detect(view("The bakery opens at 6 in Springfield.", *BAKERY))
     scores = scores_of_words("The bakery opens at 6 in Springfield.", judgement)
     assert max(scores, key=lambda word: scores[word]) == "Springfield."
 

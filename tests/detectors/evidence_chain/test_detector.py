@@ -21,18 +21,12 @@ from hallulab.detectors.features.batch import read_task
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Judgement, Origin, TurnView
 from hallulab.testing.scripted import scripted_pool
-from tests.detectors.features.material import corpus, passages
-
-EVIDENCE = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")
+from tests.detectors.features.material import BAKERY, corpus, passages, view
 
 
 def detector(kind: str = "evidence-chain-rf", **options: object) -> EvidenceChainDetector:
     pool, _ = scripted_pool(lambda _: "unused")
     return EVIDENCE_CHAIN[kind](kind, DetectorContext(models=pool, options=options))
-
-
-def view(reply: str, *texts: str) -> TurnView:
-    return TurnView(question="When?", passages=passages(*texts), reply=reply)
 
 
 def judged(made: EvidenceChainDetector, *views: TurnView) -> list[Judgement]:
@@ -45,8 +39,8 @@ async def test_all_judge_untrained_in_batches_as_one_by_one(kind: str) -> None:
     assert made.traits.batch
     assert isinstance(made, TrainableDetector)
     views = [
-        view("The bakery opens at 6.", *EVIDENCE),
-        view("The bakery moved to Springfield in 2077.", *EVIDENCE),
+        view("The bakery opens at 6.", *BAKERY),
+        view("The bakery moved to Springfield in 2077.", *BAKERY),
         view("Nobody knows.", "Another source altogether."),
     ]
     judgements = await made.detect_many(views)
@@ -57,12 +51,9 @@ async def test_all_judge_untrained_in_batches_as_one_by_one(kind: str) -> None:
 
 def test_sentences_are_units_and_every_word_has_a_score() -> None:
     reply = "Bread costs 3. Zebras gallop."
-    judgement = judged(detector("evidence-chain-lexical"), view(reply, *EVIDENCE))[0]
+    judgement = judged(detector("evidence-chain-lexical"), view(reply, *BAKERY))[0]
     units = [(unit.kind, unit.text, unit.score) for unit in judgement.units]
-    assert units == [
-        ("sentence", "Bread costs 3.", 0.0),
-        ("sentence", "Zebras gallop.", 1.0),
-    ]
+    assert units == [("sentence", "Bread costs 3.", 0.0), ("sentence", "Zebras gallop.", 1.0)]
     assert judgement.word_scores == (0.0, 0.0, 0.0, 0.8, 0.8)
     assert all(unit.text == reply[unit.start : unit.end] for unit in judgement.units)
     assert judgement.units[0].details["passage"] == "p#1"
@@ -72,27 +63,27 @@ def test_sentences_are_units_and_every_word_has_a_score() -> None:
 
 def test_flagged_words_in_a_row_are_one_span_with_the_evidence() -> None:
     reply = "The bakery opens at 6. Bread, jam, zebras, hats."
-    judgement = judged(detector("evidence-chain-lexical", threshold=0.2), view(reply, *EVIDENCE))[0]
+    judgement = judged(detector("evidence-chain-lexical", threshold=0.2), view(reply, *BAKERY))[0]
     assert judgement.spans is not None
     assert [(span.text, span.score) for span in judgement.spans] == [("jam, zebras, hats.", 0.6)]
     assert judgement.spans[0].evidence == "p#1: Fresh bread costs 3 euros."
 
 
 def test_a_reply_below_the_threshold_has_no_spans() -> None:
-    judgement = judged(detector("evidence-chain-lexical"), view("Bread costs 3, cakes.", *EVIDENCE))[0]
+    judgement = judged(detector("evidence-chain-lexical"), view("Bread costs 3, cakes.", *BAKERY))[0]
     assert (judgement.score, judgement.flagged, judgement.spans) == (0.25, False, ())
 
 
 def test_a_flagged_reply_without_a_flagged_word_points_at_its_riskiest_sentence() -> None:
     reply = "Bread costs 3. The bakery in Lyon opens at 6."
-    judgement = judged(detector("evidence-chain-lexical", threshold=0.0), view(reply, *EVIDENCE))[0]
+    judgement = judged(detector("evidence-chain-lexical", threshold=0.0), view(reply, *BAKERY))[0]
     assert judgement.spans is not None
     assert [span.text for span in judgement.spans] == ["Bread costs 3."]
 
 
 @pytest.mark.parametrize(
     ("reply", "evidence", "error"),
-    [("?!", EVIDENCE, "the reply has no words"), ("Yes.", (), "there is no evidence")],
+    [("?!", BAKERY, "the reply has no words"), ("Yes.", (), "there is no evidence")],
 )
 async def test_without_words_or_evidence_it_abstains(
     reply: str, evidence: tuple[str, ...], error: str
@@ -213,7 +204,7 @@ def test_the_models_of_the_package_are_small(features: str) -> None:
 def test_the_collector_runs_again_after_a_batch_and_has_nothing_new_to_look_through() -> None:
     made = detector("evidence-chain-lexical")
     gc.collect()
-    judgements = judged(made, *[view("Zebras gallop.", *EVIDENCE)] * 20)
+    judgements = judged(made, *[view("Zebras gallop.", *BAKERY)] * 20)
     young = [one for generation in (0, 1) for one in gc.get_objects(generation)]
     assert gc.isenabled()
     assert not {id(one) for one in young} & {id(judgement) for judgement in judgements}
@@ -223,7 +214,7 @@ def test_objects_that_somebody_froze_stay_frozen() -> None:
     made = detector("evidence-chain-lexical")
     gc.freeze()
     try:
-        judged(made, *[view("Zebras gallop.", *EVIDENCE)] * 2)
+        judged(made, *[view("Zebras gallop.", *BAKERY)] * 2)
         assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()

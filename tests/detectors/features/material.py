@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
-from hallulab.scenarios.transcript import Passage
+from hallulab.scenarios.transcript import Passage, TurnView
 
 CITIES = ("Lyon", "Graz", "Turin", "Bergen", "Porto", "Leeds", "Ghent", "Malaga", "Basel", "Cork")
 
 
 def passages(*texts: str) -> tuple[Passage, ...]:
     return tuple(Passage(id=f"p#{at}", document="p", text=text) for at, text in enumerate(texts))
+
+
+BAKERY = ("The bakery in Lyon opens at 6.", "Fresh bread costs 3 euros.")
+
+
+def view(reply: str, *texts: str) -> TurnView:
+    return TurnView(question="When?", passages=passages(*texts), reply=reply)
 
 
 def batch(reply: str, *texts: str) -> Batch:

@@ -11,7 +11,7 @@ import pytest
 from hallulab.detectors.base.protocol import DetectorContext, describe_method
 from hallulab.detectors.halludetect.detector import HalluDetectDetector
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.transcript import Message, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Message, Passage, TurnView
 from hallulab.testing.scripted import Script, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. Call 555-0134 for tickets. Feel free to ask more."
@@ -52,9 +52,12 @@ def detector(script: Script, **options: Any) -> tuple[HalluDetectDetector, list[
     ), transport.requests
 
 
+async def judged(script: Script, view: TurnView = VIEW, **options: Any) -> Judgement:
+    return await detector(script, **options)[0].detect(view)
+
+
 async def test_an_unsupported_claim_is_flagged_and_the_polite_offer_is_not() -> None:
-    judge, _ = detector(probabilities, overlap=False)
-    judgement = await judge.detect(VIEW)
+    judgement = await judged(probabilities, overlap=False)
     assert (judgement.outcome, judgement.flagged) == ("scored", True)
     assert judgement.spans is not None
     [span] = judgement.spans
@@ -66,8 +69,7 @@ async def test_an_unsupported_claim_is_flagged_and_the_polite_offer_is_not() -> 
 
 
 async def test_overlap_counts_as_much_as_the_questions() -> None:
-    judge, _ = detector(probabilities)
-    judgement = await judge.detect(VIEW)
+    judgement = await judged(probabilities)
     details = judgement.units[1].details
     assert details["lack of overlap"] == pytest.approx(1.0)
     assert details["P(unsupported)"] == pytest.approx((0.9 + 1.0) / 2)
@@ -93,8 +95,7 @@ async def test_a_repeated_sentence_is_asked_about_once_and_rated_at_each_occurre
 
 
 async def test_the_first_turn_without_a_knowledge_base_has_no_steps_before_the_analysis() -> None:
-    judge, _ = detector(probabilities)
-    judgement = await judge.detect(VIEW)
+    judgement = await judged(probabilities)
     assert {call.purpose.split(".")[1] for call in judgement.calls} == {
         "supported",
         "proven",
@@ -118,17 +119,15 @@ async def test_retrieval_is_doubled_with_the_reformulated_query_and_the_history_
 
 
 async def test_what_the_user_only_asked_is_judged() -> None:
-    judge, _ = detector(probabilities)
     asked = VIEW.model_copy(update={"question": "Is the fee Rs 500?", "reply": "Yes, the fee is Rs 500."})
-    judgement = await judge.detect(asked)
+    judgement = await judged(probabilities, asked)
     assert "rule" not in judgement.units[-1].details
 
 
 async def test_what_the_user_said_is_no_hallucination() -> None:
     history = (Message(role="user", text="My mail is a.b@mail.com"), *HISTORY[1:])
-    judge, _ = detector(probabilities)
     view = VIEW.model_copy(update={"history": history, "reply": "Email: a.b@mail.com"})
-    judgement = await judge.detect(view)
+    judgement = await judged(probabilities, view)
     assert (judgement.flagged, judgement.spans, judgement.score) == (False, (), 1.0)
     assert judgement.units[-1].details == {"rule": "repeats what the user said"}
 
@@ -143,23 +142,20 @@ async def test_a_number_that_the_user_said_of_something_else_is_judged() -> None
 
 
 async def test_the_threshold_can_be_moved() -> None:
-    judge, _ = detector(probabilities, overlap=False, threshold=4.9)
-    judgement = await judge.detect(VIEW)
+    judgement = await judged(probabilities, overlap=False, threshold=4.9)
     assert (judgement.flagged, judgement.spans) == (False, ())
 
 
 async def test_a_question_without_an_answer_fails_the_judgement() -> None:
-    judge, _ = detector(lambda b: "Maybe" if "Fact or Talk" in last_user(b) else probabilities(b))
-    judgement = await judge.detect(VIEW)
+    judgement = await judged(lambda b: "Maybe" if "Fact or Talk" in last_user(b) else probabilities(b))
     assert (judgement.outcome, judgement.spans, judgement.flagged) == ("failed", None, None)
     assert len(judgement.calls) > 0
 
 
 async def test_a_verdict_stands_when_the_model_gives_no_reason() -> None:
     too_long = httpx2.Response(400, json={"error": {"message": "too long"}})
-    judge, _ = detector(lambda b: too_long if "What is wrong?" in last_user(b) else probabilities(b))
-    whole, _ = detector(probabilities)
-    judgement, undisturbed = await judge.detect(VIEW), await whole.detect(VIEW)
+    judgement = await judged(lambda b: too_long if "What is wrong?" in last_user(b) else probabilities(b))
+    undisturbed = await judged(probabilities)
     assert (judgement.outcome, judgement.score) == ("scored", undisturbed.score)
     assert judgement.spans is not None
     assert [(span.text, span.reason) for span in judgement.spans] == [
@@ -176,8 +172,7 @@ async def test_a_knowledge_base_that_fails_fails_the_judgement() -> None:
         async def search(self, query: str, k: int) -> tuple[Passage, ...]:
             raise OperationalError("the index is gone.")
 
-    judge, _ = detector(probabilities)
-    judgement = await judge.detect(VIEW.model_copy(update={"knowledge": Broken()}))
+    judgement = await judged(probabilities, VIEW.model_copy(update={"knowledge": Broken()}))
     assert (judgement.outcome, judgement.error) == ("failed", "the index is gone.")
     assert [call.purpose for call in judgement.calls] == ["halludetect.reformulate"]
 
@@ -187,8 +182,7 @@ async def test_an_unforeseen_error_is_kept_with_its_type(caplog: pytest.LogCaptu
         async def search(self, query: str, k: int) -> tuple[Passage, ...]:
             raise KeyError("row")
 
-    judge, _ = detector(probabilities)
-    judgement = await judge.detect(VIEW.model_copy(update={"knowledge": Odd()}))
+    judgement = await judged(probabilities, VIEW.model_copy(update={"knowledge": Odd()}))
     assert (judgement.outcome, judgement.error) == ("failed", "KeyError: 'row'")
     assert "halludetect failed on a reply: KeyError" in caplog.text
 
@@ -221,9 +215,9 @@ async def test_a_reply_to_thanks_that_claims_nothing_is_clean_without_evidence_o
 
 
 async def test_cut_evidence_is_marked() -> None:
-    judge, _ = detector(probabilities, max_evidence_characters=100)
     long = Passage(id="x#0", document="x", text="word " * 100)
-    assert (await judge.detect(VIEW.model_copy(update={"passages": (OWN, long)}))).truncated
+    view = VIEW.model_copy(update={"passages": (OWN, long)})
+    assert (await judged(probabilities, view, max_evidence_characters=100)).truncated
 
 
 def words(analyses: list[str], grades: str, result: str = '{"hallucinations": []}') -> Script:
@@ -300,15 +294,13 @@ async def test_empty_lists_are_a_clean_reply_at_the_lowest_severity() -> None:
 
 
 async def test_objections_that_quote_nothing_fail_and_are_never_clean() -> None:
-    judge, _ = detector(words([rough(" "), rough(""), rough()], ""), reading="word")
-    judgement = await judge.detect(VIEW)
+    judgement = await judged(words([rough(" "), rough(""), rough()], ""), reading="word")
     assert (judgement.outcome, judgement.flagged) == ("failed", None)
     assert judgement.error == "analysis: a hallucination without its sentence."
 
 
 async def test_a_minority_of_unparseable_samples_is_passed_over() -> None:
-    judge, _ = detector(words(["{", rough(), rough()], ""), reading="word")
-    assert (await judge.detect(VIEW)).outcome == "scored"
+    assert (await judged(words(["{", rough(), rough()], ""), reading="word")).outcome == "scored"
 
 
 @pytest.mark.parametrize(
@@ -320,15 +312,13 @@ async def test_a_minority_of_unparseable_samples_is_passed_over() -> None:
     ],
 )
 async def test_what_does_not_parse_fails_and_is_never_clean(script: Script, reason: str) -> None:
-    judge, _ = detector(script, reading="word")
-    judgement = await judge.detect(VIEW)
+    judgement = await judged(script, reading="word")
     assert (judgement.outcome, judgement.spans) == ("failed", None)
     assert reason in (judgement.error or "")
 
 
 async def test_a_result_that_does_not_parse_leaves_the_analysis_reason() -> None:
-    judge, _ = detector(words([rough(REPLY[21:47])] * 3, fine(5), "{"), reading="word")
-    judgement = await judge.detect(VIEW)
+    judgement = await judged(words([rough(REPLY[21:47])] * 3, fine(5), "{"), reading="word")
     assert (judgement.outcome, judgement.score) == ("scored", 5.0)
     assert [span.reason for span in judgement.spans or ()] == ["not there"]
     details = judgement.units[0].details

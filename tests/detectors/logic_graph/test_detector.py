@@ -17,8 +17,8 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.logic_graph.detector import LogicGraphDetector
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Passage, TurnView
-from hallulab.testing.scripted import last_user, scripted_pool
+from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.testing.scripted import Script, last_user, scripted_pool
 
 REPLY = "The pool opens at 6 every day. Entry costs 9 euros on Sundays."
 TEXTS = ("The pool is in Bonn.", "Bonn opens its pools at 6.", "Hats cost 9 euros.")
@@ -74,9 +74,12 @@ def detector(pool: ModelPool, embedder: Directions | None = None, **options: Any
         return LogicGraphDetector("logic-graph", context)
 
 
+async def judged(script: Script, view: TurnView = VIEW, **options: Any) -> Judgement:
+    return await detector(scripted_pool(script)[0], **options).detect(view)
+
+
 async def test_related_pieces_are_read_together_and_weighted_by_relevance() -> None:
-    pool, _ = scripted_pool(answers)
-    judgement = await detector(pool, **ASKED).detect(VIEW)
+    judgement = await judged(answers, **ASKED)
     assert judgement.error is None
     hour, price = judgement.units
     # Two groups, of relevances 0.3 and 0.1: S is (0.9·3 + 0.2)/4 and (0.1·3 + 0.4)/4.
@@ -90,8 +93,7 @@ async def test_related_pieces_are_read_together_and_weighted_by_relevance() -> N
 
 
 async def test_flagged_sentences_are_spans() -> None:
-    pool, _ = scripted_pool(answers)
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(answers)
     assert judgement.spans is not None
     [span] = judgement.spans
     assert REPLY[span.start : span.end] == span.text == "Entry costs 9 euros on Sundays."
@@ -115,8 +117,7 @@ async def test_flagged_sentences_are_spans() -> None:
     ],
 )
 async def test_modules_and_parameters_change_the_score(options: dict[str, Any], score: float) -> None:
-    pool, _ = scripted_pool(answers)
-    judgement = await detector(pool, **options).detect(VIEW)
+    judgement = await judged(answers, **options)
     assert judgement.units[0].score == pytest.approx(score, abs=1e-3)
 
 
@@ -124,8 +125,7 @@ async def test_modules_and_parameters_change_the_score(options: dict[str, Any], 
     ("top", "score"), [({}, 1 - 0.1), ({"top_groups": None}, 1 - (0.1 * 3 + 0.1 * 3 + 0.4) / 7)]
 )
 async def test_two_groups_count_or_all(top: dict[str, Any], score: float) -> None:
-    pool, _ = scripted_pool(answers)
-    judgement = await detector(pool, **APART, **top).detect(VIEW)
+    judgement = await judged(answers, **APART, **top)
     assert judgement.units[1].score == pytest.approx(score)
 
 
@@ -153,23 +153,22 @@ async def test_half_of_the_support_is_the_share_of_the_claims_words_in_the_group
     [("Only 9 euros", 2 / 2 * 2 / 3), ("9 pounds", 1 / 2 * 2 / 3), ("They cost 9 euros", 3 / 3)],
 )
 async def test_a_short_answers_share_is_multiplied_by_that_of_its_question(reply: str, share: float) -> None:
-    pool, _ = scripted_pool(lambda _: {"Yes": 0.2, "No": 0.8})
     view = VIEW.model_copy(update={"question": "What do hats and coats cost?", "reply": reply})
-    [unit] = (await detector(pool, overlap=0.5, relation_capture=False).detect(view)).units
+    [unit] = (
+        await judged(lambda _: {"Yes": 0.2, "No": 0.8}, view, overlap=0.5, relation_capture=False)
+    ).units
     assert unit.details["overlap 3"] == pytest.approx(share)
 
 
 async def test_of_the_best_chunk_the_words_of_no_other_count() -> None:
-    pool, _ = scripted_pool(answers)
-    hour, price = (await detector(pool, overlap=0.5, **BEST).detect(VIEW)).units
+    hour, price = (await judged(answers, overlap=0.5, **BEST)).units
     assert hour.score == pytest.approx(1 - (0.2 + 3 / 4) / 2)
     assert price.score == pytest.approx(1 - (0.4 + 3 / 5) / 2)
 
 
 async def test_a_claim_without_content_words_is_all_in_the_evidence() -> None:
-    pool, _ = scripted_pool(lambda _: {"Yes": 0.2, "No": 0.8})
     view = VIEW.model_copy(update={"reply": "It is so."})
-    [unit] = (await detector(pool, overlap=0.5).detect(view)).units
+    [unit] = (await judged(lambda _: {"Yes": 0.2, "No": 0.8}, view, overlap=0.5)).units
     assert unit.score == pytest.approx(1 - (0.2 + 1) / 2)
 
 
@@ -182,8 +181,7 @@ async def test_without_segmentation_the_reply_is_one_claim() -> None:
 
 
 async def test_the_papers_claim_is_the_whole_answer() -> None:
-    pool, _ = scripted_pool(answers)
-    [unit] = (await detector(pool, claims="answer").detect(VIEW)).units
+    [unit] = (await judged(answers, claims="answer")).units
     assert (unit.kind, unit.text) == ("claim", REPLY)
 
 
@@ -259,8 +257,7 @@ async def test_it_abstains_where_there_is_nothing_to_judge(view: TurnView, reaso
 
 
 async def test_a_model_without_yes_or_no_is_a_failure() -> None:
-    pool, _ = scripted_pool(lambda _: {"Maybe": 1.0})
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(lambda _: {"Maybe": 1.0})
     assert (judgement.outcome, len(judgement.calls)) == ("failed", 8)
 
 

@@ -15,7 +15,7 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.metarag.detector import MetaRagDetector
 from hallulab.detectors.metarag.steps import read_decision
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Passage, TurnView
 from hallulab.testing.scripted import Script, ScriptedTransport, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. It costs 9 euros."
@@ -64,9 +64,12 @@ def detector(pool: ModelPool, **options: Any) -> MetaRagDetector:
     return MetaRagDetector("metarag", DetectorContext(models=pool, seed=5, options=given))
 
 
+async def judged(script: Script, view: TurnView = VIEW, **options: Any) -> Judgement:
+    return await detector(scripted_pool(script)[0], **options).detect(view)
+
+
 async def test_a_refuted_factoid_is_flagged_and_a_supported_one_passes() -> None:
-    pool, _ = scripted_pool(Model())
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(Model())
     assert (judgement.outcome, judgement.flagged) == ("scored", True)
     low, high = (unit.score for unit in judgement.units)
     assert low is not None
@@ -108,8 +111,7 @@ async def test_a_penalty_is_expected_over_the_probabilities_of_the_three_decisio
             return {"YES": 0.3, "NO": 0.1, "NOT": 0.1, "Maybe": 0.5}
         return {"YES": 0.2, "NO": 0.6, "NOT": 0.2}
 
-    pool, _ = scripted_pool(half_sure)
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(half_sure)
     details = judgement.units[0].details
     assert [details[f"synonym 1 P({word})"] for word in ("YES", "NO", "NOT SURE")] == pytest.approx(
         [0.6, 0.2, 0.2]
@@ -159,15 +161,15 @@ async def test_an_ensemble_is_the_mean_penalty_of_its_verifiers() -> None:
 async def test_thresholds_are_met_at_equality_and_stricter_for_topics(
     options: dict[str, Any], flagged: bool
 ) -> None:
-    pool, _ = scripted_pool(lambda b: "NOT SURE" if "Statement:" in last_user(b) else Model()(b))
-    judgement = await detector(pool, reading="word", **options).detect(VIEW)
+    judgement = await judged(
+        lambda b: "NOT SURE" if "Statement:" in last_user(b) else Model()(b), reading="word", **options
+    )
     assert (judgement.score, judgement.flagged) == (0.5, flagged)
     assert len(judgement.spans or ()) == (2 if flagged else 0)
 
 
 async def test_an_unparseable_decomposition_fails_and_keeps_its_call() -> None:
-    pool, _ = scripted_pool(Model(facts="I cannot do that."))
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(Model(facts="I cannot do that."))
     assert (judgement.outcome, judgement.spans, len(judgement.calls)) == ("failed", None, 1)
     assert "no numbered facts" in (judgement.error or "")
 
@@ -188,8 +190,7 @@ def unscorable(word: str) -> Script:
 
 
 async def test_a_reply_is_not_clean_when_a_factoid_could_not_be_scored() -> None:
-    pool, _ = scripted_pool(unscorable("euros"))
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(unscorable("euros"))
     assert (judgement.outcome, judgement.flagged, judgement.spans) == ("failed", None, None)
     assert (judgement.error or "").startswith(
         "1 of 2 factoids could not be scored, no other is flagged: mutate:"
@@ -199,15 +200,13 @@ async def test_a_reply_is_not_clean_when_a_factoid_could_not_be_scored() -> None
 
 
 async def test_a_flagged_factoid_counts_even_if_another_could_not_be_scored() -> None:
-    pool, _ = scripted_pool(unscorable("opens"))
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(unscorable("opens"))
     assert (judgement.outcome, judgement.flagged) == ("scored", True)
     assert [unit.score is None for unit in judgement.units] == [True, False]
 
 
 async def test_a_sentence_without_a_fact_is_a_unit_that_was_skipped_and_no_failure() -> None:
-    pool, _ = scripted_pool(Model(facts="1: The pool opens at 6."))
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(Model(facts="1: The pool opens at 6."))
     assert (judgement.outcome, judgement.flagged, judgement.truncated) == ("scored", False, False)
     scored, skipped = judgement.units
     assert (scored.text, scored.score is None) == ("The pool opens at 6.", False)
@@ -216,19 +215,17 @@ async def test_a_sentence_without_a_fact_is_a_unit_that_was_skipped_and_no_failu
 
 
 async def test_skipped_sentences_do_not_count_among_factoids_that_could_not_be_scored() -> None:
-    pool, _ = scripted_pool(Model(facts="2: The pool costs 9 euros.", mutations="{"))
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(Model(facts="2: The pool costs 9 euros.", mutations="{"))
     assert judgement.outcome == "failed"
     assert (judgement.error or "").startswith("1 of 1 factoids could not be scored: mutate:")
     assert [unit.text for unit in judgement.units] == ["The pool costs 9 euros.", "The pool opens at 6."]
 
 
 async def test_a_span_rests_on_evidence_that_was_shown() -> None:
-    pool, _ = scripted_pool(Model())
     unseen = Passage(id="pool#2", document="pool", text="The pool costs 9 euros.")
     long = Passage(id="x#0", document="x", text="word " * 100)
     view = VIEW.model_copy(update={"passages": (*PASSAGES, long, unseen)})
-    judgement = await detector(pool, max_evidence_characters=100).detect(view)
+    judgement = await judged(Model(), view, max_evidence_characters=100)
     assert judgement.spans is not None
     assert [span.evidence for span in judgement.spans] == ["pool#0: " + PASSAGES[0].text]
 
@@ -281,8 +278,7 @@ async def test_each_step_has_its_own_model_and_temperature() -> None:
 
 async def test_an_empty_variant_is_no_mutation() -> None:
     empty = json.dumps({"same": ["a", " "], "opposite": ["b", "c"]})
-    pool, _ = scripted_pool(Model(mutations=empty))
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(Model(mutations=empty))
     assert judgement.outcome == "failed"
     assert "an empty variant" in (judgement.error or "")
 
@@ -329,8 +325,7 @@ async def test_cut_evidence_and_cut_factoids_are_marked() -> None:
 
 
 async def test_the_server_failing_is_a_failed_judgement() -> None:
-    pool, _ = scripted_pool(lambda _: httpx2.Response(400, json={"error": {"message": "too long"}}))
-    judgement = await detector(pool).detect(VIEW)
+    judgement = await judged(lambda _: httpx2.Response(400, json={"error": {"message": "too long"}}))
     assert judgement.outcome == "failed"
     assert "too long" in (judgement.error or "")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -32,8 +33,8 @@ NOISE = 0.1
 """What a verifier's support of a variant is off by at most."""
 
 
-def judged(shares: list[Shares], **options: Any) -> Judgement:
-    """The judgement of one fact whose four variants are verified with these shares."""
+def judged(shares: Sequence[Shares | str], **options: Any) -> Judgement:
+    """The judgement of one fact that is verified, with its four variants, with these shares or words."""
 
     def answer(body: dict[str, Any]) -> str | Shares:
         asked = last_user(body)
@@ -41,8 +42,7 @@ def judged(shares: list[Shares], **options: Any) -> Judgement:
             return json.dumps({"same": VARIANTS[1:3], "opposite": VARIANTS[3:]})
         if "Statement:" not in asked:
             return f"1: {FACT}"
-        statement = asked.split("Statement:")[1].strip().split("\n")[0]
-        return shares[VARIANTS.index(statement)]
+        return shares[VARIANTS.index(asked.split("Statement:")[1].strip().split("\n")[0])]
 
     pool, _ = scripted_pool(answer)
     given = {"reading": "probability", **options}
@@ -141,16 +141,5 @@ def test_every_variant_moves_the_score(place: int, shares: Shares) -> None:
 def test_the_same_holds_for_printed_words_and_the_papers_threshold(
     words: tuple[str, ...], score: float, flagged: bool
 ) -> None:
-    def answer(body: dict[str, Any]) -> str:
-        asked = last_user(body)
-        if "response_format" in body:
-            return json.dumps({"same": VARIANTS[1:3], "opposite": VARIANTS[3:]})
-        if "Statement:" not in asked:
-            return f"1: {FACT}"
-        return words[VARIANTS[1:].index(asked.split("Statement:")[1].strip().split("\n")[0])]
-
-    pool, _ = scripted_pool(answer)
-    detector = MetaRagDetector("metarag", DetectorContext(models=pool))
-    found = asyncio.run(detector.detect(VIEW))
+    found = judged(("", *words), reading="word")
     assert (found.score, found.flagged) == (score, flagged)
-    assert (detector.threshold, detector.threshold_protocol) == (0.5, "published")

@@ -54,17 +54,15 @@ async def test_only_sentences_that_claim_something_are_numbered_and_asked_about(
 
 
 async def test_the_torn_last_line_of_a_cut_answer_is_dropped_and_the_cut_marked() -> None:
-    body = completion("1: The pool opens at 6.\n2: The pool cos")
-    body["choices"][0]["finish_reason"] = "length"
-    found, _ = await decomposed(lambda _: httpx2.Response(200, json=body))
+    async def cut(answer: str) -> Decomposition:
+        body = completion(answer)
+        body["choices"][0]["finish_reason"] = "length"
+        return (await decomposed(lambda _: httpx2.Response(200, json=body)))[0]
+
+    found = await cut("1: The pool opens at 6.\n2: The pool cos")
     assert ([factoid.text for factoid in found.factoids], found.cut_off) == (["The pool opens at 6."], True)
-
-
-async def test_an_answer_cut_in_its_first_line_holds_no_facts() -> None:
-    body = completion("1: The pool op")
-    body["choices"][0]["finish_reason"] = "length"
     with pytest.raises(UnparseableAnswer, match="no numbered facts"):
-        await decomposed(lambda _: httpx2.Response(200, json=body))
+        await cut("1: The pool op")
 
 
 @pytest.mark.parametrize("line", ["2: A fact.", "2. A fact.", "- [2] : A fact.", "  2) A fact.  "])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,21 +14,9 @@ from hallulab.scenarios.files import opening
 from hallulab.scenarios.files.opening import open_file, open_given, open_stream, read_file
 
 
-def put_pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def put_folder(path: Path) -> None:
-    path.mkdir()
-
-
 def put_socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(os.path.relpath(path))
-
-
-def put_device(path: Path) -> None:
-    path.symlink_to("/dev/null")
 
 
 def put_link_to_a_pipe_elsewhere(path: Path) -> None:
@@ -37,26 +26,21 @@ def put_link_to_a_pipe_elsewhere(path: Path) -> None:
     path.symlink_to(outside / "pipe")
 
 
-def put_link_to_nothing(path: Path) -> None:
-    path.symlink_to("nothing")
-
-
 @pytest.mark.parametrize(
     ("put", "told"),
     [
-        (put_pipe, "it is a pipe, no file"),
-        (put_folder, "Is a directory"),
+        (os.mkfifo, "it is a pipe, no file"),
+        (Path.mkdir, "Is a directory"),
         (put_socket, "it is a socket, no file"),
-        (put_device, "it is a device, no file"),
+        (lambda path: path.symlink_to("/dev/null"), "it is a device, no file"),
         (put_link_to_a_pipe_elsewhere, "it is a pipe, no file"),
-        (put_link_to_nothing, "No such file or directory"),
+        (lambda path: path.symlink_to("nothing"), "No such file or directory"),
     ],
 )
 def test_something_else_in_a_files_place_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, put: object, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, put: Callable[[Path], None], told: str
 ) -> None:
     monkeypatch.chdir(tmp_path)  # addresses of sockets are short
-    assert callable(put)
     put(tmp_path / "file")
     with pytest.raises(OSError, match=told) as caught:
         open_file(tmp_path / "file")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.testing.tiny_pack import FILES, make_pack
+from tests.kit.refusals import refusal
 
 COPY = "Copy what the pack needs into that folder; nothing else is read."
 
@@ -29,9 +30,7 @@ def secret(tmp_path: Path) -> Path:
 
 
 def refused(path: Path) -> str:
-    with pytest.raises(UsageError) as caught:
-        load_scenario(path)
-    return str(caught.value)
+    return refusal(load_scenario, str(path))
 
 
 def test_a_document_that_leads_out_of_the_pack_is_refused(pack: Path, secret: Path) -> None:
@@ -99,46 +98,45 @@ def test_a_link_to_a_folder_is_not_passed_over_in_silence(pack: Path) -> None:
     assert refused(pack) == f"{link}: links to folders are not followed. Put the folder itself there."
 
 
-def test_a_link_to_nothing_is_refused(pack: Path) -> None:
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [("nothing.txt", "No such file or directory"), ("x.txt", "Too many levels of symbolic links")],
+)
+def test_a_link_to_nothing_or_to_itself_is_refused(pack: Path, target: str, reason: str) -> None:
     link = pack / "documents" / "x.txt"
-    link.symlink_to("nothing.txt")
-    assert refused(pack) == f"{link}: cannot be read (No such file or directory). Correct or remove it."
+    link.symlink_to(target)
+    assert refused(pack) == f"{link}: cannot be read ({reason}). Correct or remove it."
 
 
-def test_a_link_to_itself_is_refused(pack: Path) -> None:
-    link = pack / "documents" / "x.txt"
-    link.symlink_to("x.txt")
-    assert refused(pack) == (
-        f"{link}: cannot be read (Too many levels of symbolic links). Correct or remove it."
-    )
+def put_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(path))
 
 
-@pytest.mark.parametrize("name", ["documents/x.txt", "documents/x.pdf", "personas.yaml", "scenario.yaml"])
-def test_a_pipe_is_refused_and_not_waited_for(pack: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("put", "name", "kind"),
+    [
+        *(
+            (os.mkfifo, name, "pipe")
+            for name in ("documents/x.txt", "documents/x.pdf", "personas.yaml", "scenario.yaml")
+        ),
+        (put_socket, "documents/x.txt", "socket"),
+        (Path.mkdir, "personas.yaml", "folder"),
+    ],
+)
+def test_what_is_no_file_is_refused_and_not_waited_for(
+    pack: Path, put: Callable[[Path], None], name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(pack)  # addresses of sockets are short
     (pack / name).unlink(missing_ok=True)
-    os.mkfifo(pack / name)
-    assert refused(pack) == f"{pack / name}: is a pipe, no file. Put a file there, or remove it."
+    put(pack / name)
+    assert refused(pack) == f"{pack / name}: is a {kind}, no file. Put a file there, or remove it."
 
 
 def test_a_document_whose_name_is_no_text_is_refused(pack: Path) -> None:
     path = pack / "documents" / os.fsdecode(b"tea\xff.txt")
     path.write_text("Tea.")
     assert refused(pack) == f"{path}: the name of the file is not UTF-8. Rename it."
-
-
-def test_a_socket_is_refused(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(pack)  # addresses are short
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind("documents/x.txt")
-        assert (
-            refused(pack) == f"{pack}/documents/x.txt: is a socket, no file. Put a file there, or remove it."
-        )
-
-
-def test_a_folder_in_place_of_a_file_is_refused(pack: Path) -> None:
-    (pack / "personas.yaml").unlink()
-    (pack / "personas.yaml").mkdir()
-    assert refused(pack) == f"{pack}/personas.yaml: is a folder, no file. Put a file there, or remove it."
 
 
 @pytest.mark.parametrize("name", [".hidden", ".hidden.txt"])

@@ -21,6 +21,7 @@ from hallulab.scenarios.packs import conversion
 from hallulab.scenarios.packs.conversion import Conversion
 from hallulab.scenarios.packs.pack_files import load_scenario, load_without_documents
 from hallulab.testing.tiny_pack import make_pack
+from tests.kit.refusals import refusal
 from tests.scenarios.packs.pdf_files import write_pdf
 from tests.scenarios.packs.reading_time import measure_reading
 
@@ -51,9 +52,8 @@ def list_readers() -> list[psutil.Process]:
 
 
 def refused(path: Path, content: bytes) -> str:
-    with Conversion() as process, pytest.raises(UsageError) as error:
-        process.read(path, content)
-    return str(error.value)
+    with Conversion() as process:
+        return refusal(process.read, path, content)
 
 
 limits_memory = pytest.mark.skipif(sys.platform == "darwin", reason="macOS has no limit of memory")

@@ -10,6 +10,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.documents import ANYWHERE, KINDS, Folder, read_folder
 from hallulab.scenarios.packs.labels import DocumentDefaults
+from tests.kit.refusals import refusal
 
 
 def read(folder: Path, strict: bool = False) -> Folder:
@@ -42,10 +43,8 @@ def test_strict_reading_refuses_a_bad_file(tmp_path: Path) -> None:
 
 def test_a_folder_of_which_nothing_can_be_read_is_refused(tmp_path: Path) -> None:
     put(tmp_path, empty__md="")
-    with pytest.raises(UsageError) as refused:
-        read(tmp_path)
-    assert str(refused.value) == (
-        f"{tmp_path}: no document in it can be read. The first: left out: {tmp_path}/empty.md: the document "
+    assert refusal(read, tmp_path) == (
+        f"{tmp_path}: no document in it can be read. The first: left out: empty.md: the document "
         "holds no text. Write some, or remove it."
     )
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.labels import split_front_matter
+from tests.kit.refusals import refusal
 
 PATH = Path("fees.md")
 
@@ -54,6 +54,4 @@ def test_a_key_that_is_nearly_a_label_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_front_matter_is_refused(text: str, complaint: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        split_front_matter(PATH, text)
-    assert str(refused.value) == complaint
+    assert refusal(split_front_matter, PATH, text) == complaint

@@ -17,61 +17,43 @@ def words(count: int, word: str = "word") -> str:
     return " ".join([word] * count)
 
 
-def test_a_short_text_is_one_chunk() -> None:
-    assert split_into_chunks("Only a few words.") == ("Only a few words.",)
-
-
-def test_white_space_only_gives_no_chunk() -> None:
-    assert split_into_chunks(" \n\n\t") == ()
-
-
-def test_paragraphs_are_merged_up_to_the_limit() -> None:
-    text = "\n\n".join([words(4, "a"), words(6, "b"), words(5, "c")])
-    assert split_into_chunks(text, SMALL) == (f"{words(4, 'a')}\n\n{words(6, 'b')}", words(5, "c"))
-
-
-def test_a_heading_opens_a_chunk_and_stays_with_its_text() -> None:
-    text = f"{words(4)}\n\n## Fees\n\n{words(4)}"
-    assert split_into_chunks(text, SMALL) == (words(4), f"## Fees\n\n{words(4)}")
-
-
-def test_headings_in_a_row_stay_together() -> None:
-    assert split_into_chunks(f"# Law\n\n## Fees\n{words(3)}", SMALL) == (f"# Law\n\n## Fees\n{words(3)}",)
-
-
-def test_a_heading_without_text_is_kept() -> None:
-    assert split_into_chunks(f"{words(8)}\n\n# The end of it all", SMALL) == (words(8), "# The end of it all")
-
-
-def test_a_small_rest_joins_the_chunk_before_it() -> None:
-    assert split_into_chunks(f"{words(10)}\n\nvery end", SMALL) == (f"{words(10)}\n\nvery end",)
-
-
-def test_a_small_beginning_joins_what_follows() -> None:
-    assert split_into_chunks(f"so it\n\n{words(10)}", SMALL) == (f"so it\n\n{words(10)}",)
-
-
-def test_a_long_paragraph_is_split_at_sentence_ends() -> None:
-    text = "One two three four five. Six seven eight nine ten. Eleven twelve thirteen."
-    assert split_into_chunks(text, SMALL) == (
-        "One two three four five. Six seven eight nine ten.",
-        "Eleven twelve thirteen.",
-    )
+@pytest.mark.parametrize(
+    ("text", "chunks"),
+    [
+        ("Only a few words.", ("Only a few words.",)),
+        (" \n\n\t", ()),
+        (
+            "\n\n".join([words(4, "a"), words(6, "b"), words(5, "c")]),
+            (f"{words(4, 'a')}\n\n{words(6, 'b')}", words(5, "c")),
+        ),
+        (f"{words(4)}\n\n## Fees\n\n{words(4)}", (words(4), f"## Fees\n\n{words(4)}")),
+        (f"# Law\n\n## Fees\n{words(3)}", (f"# Law\n\n## Fees\n{words(3)}",)),
+        (f"{words(8)}\n\n# The end of it all", (words(8), "# The end of it all")),
+        (f"{words(10)}\n\nvery end", (f"{words(10)}\n\nvery end",)),
+        (f"so it\n\n{words(10)}", (f"so it\n\n{words(10)}",)),
+        (
+            "One two three four five. Six seven eight nine ten. Eleven twelve thirteen.",
+            ("One two three four five. Six seven eight nine ten.", "Eleven twelve thirteen."),
+        ),
+        (
+            "- one two three four\n- five six seven eight\n- nine ten eleven twelve",
+            ("- one two three four\n- five six seven eight", "- nine ten eleven twelve"),
+        ),
+    ],
+    ids=[
+        *("short", "white space", "paragraphs up to the limit", "a heading opens", "headings in a row"),
+        *("heading without text", "small rest", "small beginning", "sentence ends", "items of a list"),
+    ],
+)
+def test_a_text_is_cut_where_a_reader_would_cut_it(text: str, chunks: tuple[str, ...]) -> None:
+    assert split_into_chunks(text, SMALL) == chunks
 
 
 @pytest.mark.parametrize(
     "abbreviated",
     [
-        "Rs. 500",
-        "No. 12",
-        "v. State",
-        "Dr. Rao",
-        "e.g. Delhi",
-        "M. Rao",
-        "(Sec. 35",
-        "Smt. Rao",
-        "Ltd. Delhi",
-        "Reg. Nos",
+        *("Rs. 500", "No. 12", "v. State", "Dr. Rao", "e.g. Delhi", "M. Rao", "(Sec. 35", "Smt. Rao"),
+        *("Ltd. Delhi", "Reg. Nos"),
     ],
 )
 def test_an_abbreviation_ends_no_sentence(abbreviated: str) -> None:
@@ -83,14 +65,6 @@ def test_an_abbreviation_ends_no_sentence(abbreviated: str) -> None:
 def test_an_abbreviation_that_may_end_a_sentence_ends_one_before_a_capital(last: str) -> None:
     text = f"one two three four five {last} Seven eight nine ten eleven twelve."
     assert split_into_chunks(text, SMALL)[0] == f"one two three four five {last}"
-
-
-def test_list_items_are_split_between_items() -> None:
-    text = "- one two three four\n- five six seven eight\n- nine ten eleven twelve"
-    assert split_into_chunks(text, SMALL) == (
-        "- one two three four\n- five six seven eight",
-        "- nine ten eleven twelve",
-    )
 
 
 def test_a_sentence_without_end_is_split_between_words_evenly() -> None:
@@ -105,19 +79,8 @@ def test_min_words_may_not_exceed_max_words() -> None:
 documents = st.lists(
     st.sampled_from(
         [
-            "\n\n",
-            "\n",
-            " ",
-            "# ",
-            "## Title\n\n",
-            "- ",
-            "word ",
-            "End. ",
-            "Rs. ",
-            "x" * 30,
-            "\u00a0",
-            "\x85",
-            "é? ",
+            *("\n\n", "\n", " ", "# ", "## Title\n\n", "- ", "word ", "End. ", "Rs. ", "x" * 30),
+            *("\u00a0", "\x85", "é? "),
         ]
     )
     | st.text(max_size=5),

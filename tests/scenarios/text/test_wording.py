@@ -16,11 +16,8 @@ def test_a_count_agrees_with_its_noun(number: int, said: str) -> None:
 
 
 def test_a_plural_that_no_s_makes_is_given() -> None:
-    assert [choose_noun(number, "reply", "replies") for number in (0, 1, 2)] == [
-        "replies",
-        "reply",
-        "replies",
-    ]
+    nouns = [choose_noun(number, "reply", "replies") for number in (0, 1, 2)]
+    assert nouns == ["replies", "reply", "replies"]
 
 
 def test_what_a_terminal_would_obey_is_made_visible_and_lines_stay() -> None:

@@ -1,4 +1,4 @@
-"""SIGTERM in the middle: a command ends at an `await`, tidily, and goes on from there when started again."""
+"""SIGTERM: a command ends at an `await` and goes on when started again. Works that go on side by side."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import gc
 import json
 import os
 import signal
+import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from hallulab.agents.concurrency import run_until_stopped
+from hallulab.agents.concurrency import run_side_by_side, run_until_stopped
+from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedTransport
 from hallulab.testing.tiny_pack import flags, make_pack, words_for_vectors
@@ -123,36 +125,31 @@ def test_a_signal_before_the_loop_runs_is_kept(monkeypatch: pytest.MonkeyPatch) 
         run_until_stopped(asyncio.sleep(60))
 
 
-def test_a_second_signal_does_not_wait() -> None:
-    async def work() -> None:
-        send_sigterm()
-        send_sigterm()
-        raise AssertionError("the second one ends it")
-
-    with pytest.raises(KeyboardInterrupt):
-        run_until_stopped(work())
+async def get_a_second_signal() -> None:
+    send_sigterm()
+    send_sigterm()
+    raise AssertionError("the second one ends it")
 
 
-def test_work_that_awaits_nothing_ends_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def await_nothing() -> None:
+    send_sigterm()
+    while True:
+        pass
+
+
+async def fail_on_the_way_out() -> None:
+    send_sigterm()
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        raise ConnectionError("closed") from None
+
+
+@pytest.mark.parametrize("work", [get_a_second_signal, await_nothing, fail_on_the_way_out])
+def test_work_that_does_not_end_at_an_await_is_interrupted(
+    work: Callable[[], Coroutine[Any, Any, None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hallulab.agents.concurrency.GRACE_SECONDS", 0.05)
-
-    async def work() -> None:
-        send_sigterm()
-        while True:
-            pass
-
-    with pytest.raises(KeyboardInterrupt):
-        run_until_stopped(work())
-
-
-def test_an_error_on_the_way_out_comes_of_the_signal() -> None:
-    async def work() -> None:
-        send_sigterm()
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            raise ConnectionError("closed") from None
-
     with pytest.raises(KeyboardInterrupt):
         run_until_stopped(work())
 
@@ -169,3 +166,26 @@ def test_without_a_signal_the_result_is_given() -> None:
         return 7
 
     assert run_until_stopped(work()) == 7
+
+
+def test_works_go_on_at_the_same_time_and_return_in_order() -> None:
+    both = threading.Barrier(2, timeout=120)
+
+    def work(name: str) -> str:
+        both.wait()
+        return name
+
+    both_done = run_side_by_side(lambda: work("environment"), lambda: work("weights"))
+    assert both_done == ["environment", "weights"]
+
+
+def test_the_first_error_is_raised_when_all_have_ended() -> None:
+    ended = []
+
+    def fails(reason: str) -> None:
+        ended.append(reason)
+        raise OperationalError(reason)
+
+    with pytest.raises(OperationalError, match=r"^no network$"):
+        run_side_by_side(lambda: ended.append("done"), lambda: fails("no network"), lambda: fails("no disk"))
+    assert sorted(ended) == ["done", "no disk", "no network"]

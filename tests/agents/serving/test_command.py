@@ -13,6 +13,7 @@ from hallulab.agents.serving.flags import GIB
 from hallulab.agents.serving.prepare import PreparedModel
 from hallulab.scenarios.errors import UsageError
 from tests.agents.serving.fake_server import ANSWERS, fake_prepared
+from tests.kit.refusals import refusal
 
 
 @pytest.fixture
@@ -60,28 +61,21 @@ def test_on_gpus_each_has_as_many_cards_as_its_flags_say(
     assert [one.environ(dict(visible))["CUDA_VISIBLE_DEVICES"] for one in found] == cards
 
 
-def test_more_servers_than_memory_are_refused(on_cpu: PreparedModel) -> None:
-    with pytest.raises(UsageError) as error:
-        parts(on_cpu, 3)
-    assert str(error.value) == (
-        "--replicas 3: each server needs 6 GiB of memory, and 14 are free. Lower --replicas, or free memory."
-    )
-
-
-def test_more_servers_than_cores_are_refused(on_cpu: PreparedModel) -> None:
-    with pytest.raises(UsageError) as error:
-        parts(on_cpu, 6)
-    assert str(error.value) == (
-        "--replicas 6: each server needs 1 core, and there are 5 for all. Lower --replicas."
-    )
-
-
-def test_more_servers_than_cards_are_refused(on_gpu: PreparedModel) -> None:
-    with pytest.raises(UsageError) as error:
-        parts(on_gpu, 2, ("-tp", "2"), {"CUDA_VISIBLE_DEVICES": "0,1,2"})
-    assert str(error.value) == (
-        "--replicas 2: each server needs 2 cards, and there are 3 for all. Lower --replicas."
-    )
+@pytest.mark.parametrize(
+    ("model", "number", "flags", "said"),
+    [
+        ("on_cpu", 3, (), "6 GiB of memory, and 14 are free. Lower --replicas, or free memory."),
+        ("on_cpu", 6, (), "1 core, and there are 5 for all. Lower --replicas."),
+        ("on_gpu", 2, ("-tp", "2"), "2 cards, and there are 3 for all. Lower --replicas."),
+    ],
+    ids=["memory", "cores", "cards"],
+)
+def test_more_servers_than_the_machine_has_room_for_are_refused(
+    model: str, number: int, flags: Sequence[str], said: str, request: pytest.FixtureRequest
+) -> None:
+    prepared = request.getfixturevalue(model)
+    complaint = refusal(parts, prepared, number, flags, {"CUDA_VISIBLE_DEVICES": "0,1,2"})
+    assert complaint == f"--replicas {number}: each server needs {said}"
 
 
 def test_a_flag_without_a_number_is_refused(on_gpu: PreparedModel) -> None:

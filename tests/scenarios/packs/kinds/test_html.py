@@ -76,20 +76,13 @@ def test_the_cells_of_a_table_stay_in_their_columns(body: str, lines: list[str])
 @pytest.mark.parametrize(
     "hidden",
     [
-        "<nav>x</nav>",
-        "<footer>x</footer>",
-        "<aside>x</aside>",
-        "<div class='cookie-banner'>x</div>",
-        "<div id=cookie>x</div>",
-        "<div role=navigation>x</div>",
-        "<p hidden>x</p>",
-        "<p style='color: red; display: none'>x</p>",
-        "<p aria-hidden=true>x</p>",
-        "<del>x</del>",
+        *(f"<{tag}>x</{tag}>" for tag in ("nav", "footer", "aside", "del", "script", "template", "button")),
+        *(f"<div {about}>x</div>" for about in ("class='cookie-banner'", "id=cookie", "role=navigation")),
+        *(
+            f"<p {about}>x</p>"
+            for about in ("hidden", "style='color: red; display: none'", "aria-hidden=true")
+        ),
         "<!-- x -->",
-        "<script>x</script>",
-        "<template>x</template>",
-        "<button>x</button>",
     ],
 )
 def test_what_is_hidden_or_stands_around_the_text_is_left_out(hidden: str) -> None:
@@ -97,12 +90,8 @@ def test_what_is_hidden_or_stands_around_the_text_is_left_out(hidden: str) -> No
 
 
 def test_the_main_part_of_a_page_is_read_alone_with_its_asides() -> None:
-    assert read(
-        "<header><h2>Menu</h2></header><main><h1>Loans</h1><aside>Mind the blade.</aside></main>End"
-    ) == [
-        "# Loans",
-        "Mind the blade.",
-    ]
+    page = "<header><h2>Menu</h2></header><main><h1>Loans</h1><aside>Mind the blade.</aside></main>End"
+    assert read(page) == ["# Loans", "Mind the blade."]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
-"""Prompt strategies and citations, with each of our five chatbots."""
+"""Prompt strategies and citations with each of our five chatbots, and replies without labels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.chatbots.pipeline import DECLINED, STRATEGIES, extract_conclusion, is_refusal
+from hallulab.chatbots.pipeline import DECLINED, STRATEGIES, extract_conclusion, is_refusal, tidy_reply
 from hallulab.chatbots.registry import make_chatbot
 from tests.chatbots.stage import ASKED, stage, step_of
 
@@ -84,3 +86,29 @@ def test_a_refusal_begins_with_the_marker(reply: str, expected: bool) -> None:
 )
 def test_a_conclusion_follows_the_last_answer_line(reply: str, expected: str) -> None:
     assert extract_conclusion(reply) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "tidy"),
+    [
+        ("It opens at 7.", "It opens at 7."),
+        ("Assistant: It opens at 7.", "It opens at 7."),
+        ("**Assistant:** It opens at 7.", "It opens at 7."),
+        ("Corrected reply:\nAssistant: Hello.", "Hello."),
+        ("Hello.\n\nUser: and on Sunday?\nAssistant: At 9.", "Hello."),
+        ("Hello.\n**User:** thanks", "Hello."),
+        ("Hello.\nAssistant: Hello.", "Hello."),
+        ("Hello.<|im_end|>\n<|im_start|>user", "Hello."),
+        ("Ask the user: when was it?", "Ask the user: when was it?"),
+        ("Dear Sir,\nCustomer: P. Miller\nYours", "Dear Sir,\nCustomer: P. Miller\nYours"),
+        ("User: Thanks", ""),
+        ("Assistant:", ""),
+    ],
+)
+def test_labels_go_and_the_next_speaker_is_cut(text: str, tidy: str) -> None:
+    assert tidy_reply(text) == tidy
+
+
+@given(st.text())
+def test_tidying_twice_changes_nothing(text: str) -> None:
+    assert tidy_reply(tidy_reply(text)) == tidy_reply(text)

@@ -39,14 +39,19 @@ def _conversation(
     return conversation("c", [], persona="fridge", turns=turns, stop_reason=stop_reason)
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "...", "?!", "—"])
-def test_a_message_without_a_word_is_empty(text: str) -> None:
-    assert find_message_flaws(text, ()) == (("empty", "no words"),)
-
-
-@pytest.mark.parametrize("text", ["Ok", "1915?", "हाँ"])
-def test_a_short_message_is_not_empty(text: str) -> None:
-    assert find_message_flaws(text, ()) == ()
+@pytest.mark.parametrize(
+    ("text", "flaws"),
+    [
+        *((text, (("empty", "no words"),)) for text in ("", "  \n", "...", "?!", "—")),
+        *((text, ()) for text in ("Ok", "1915?", "हाँ", "How may I help my son get the refund?")),
+        ("The letter of the bank says: you must submit the form. Must I?", ()),
+        ("My flight simulator was broken; do I get a refund?", ()),
+    ],
+)
+def test_a_message_without_a_word_is_empty_and_a_short_or_odd_one_is_not(
+    text: str, flaws: tuple[tuple[str, str], ...]
+) -> None:
+    assert find_message_flaws(text, ()) == flaws
 
 
 @pytest.mark.parametrize(
@@ -131,9 +136,13 @@ def test_words_that_the_assistant_took_from_the_user_stay_the_users() -> None:
         ("These are my goals: the fee.", "my goals"),
         ("The user wants a refund.", "The user wants"),
         ("Still wanted: the fee", "Still wanted"),
+        # The words of other prompts of the user.
+        ("But the desk just tells me the computer is right.", "the desk just tells me the computer is"),
+        ("So lost things are kept for 30 days after all?", "lost things are kept for 30 days after"),
+        ("But I left it in your house. Whom shall I ask?", "but i left it in your house whom"),
     ],
 )
-def test_talk_of_the_set_up_is_a_leak(text: str, words: str) -> None:
+def test_talk_of_the_set_up_or_in_the_words_of_a_prompt_is_a_leak(text: str, words: str) -> None:
     assert leaked_instructions(text) == words
 
 
@@ -157,18 +166,6 @@ def test_eight_words_of_the_prompt_are_a_leak_and_seven_are_not() -> None:
         "is one or two short sentences in the"
     )
     assert leaked_instructions("I wrote one or two short sentences in the letter.") is None
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("But the desk just tells me the computer is right.", "the desk just tells me the computer is"),
-        ("So lost things are kept for 30 days after all?", "lost things are kept for 30 days after"),
-        ("But I left it in your house. Whom shall I ask?", "but i left it in your house whom"),
-    ],
-)
-def test_the_words_of_every_prompt_of_the_user_are_a_leak(text: str, words: str) -> None:
-    assert leaked_instructions(text) == words
 
 
 def test_what_a_persona_knows_may_be_said_even_if_a_prompt_has_it() -> None:
@@ -246,9 +243,6 @@ def test_a_goal_that_no_reply_touches_was_not_reached() -> None:
     assert premature_stop(_conversation(off, "goal_reached"), PERSONA) == said
     assert premature_stop(_conversation(off, "goal_reached")) is None
     assert premature_stop(_conversation(off, "gave_up"), PERSONA) is None
-
-
-def test_a_goal_that_a_reply_touches_may_be_reached() -> None:
     on = [("Fee?", "Namaste."), ("And?", "Refunds: shops return the price.")]
     assert premature_stop(_conversation(on, "goal_reached"), PERSONA) is None
 
@@ -258,26 +252,20 @@ def test_an_end_that_the_user_did_not_choose_is_never_premature(reason: StopReas
     assert premature_stop(_conversation([], reason), PERSONA) is None
 
 
+GOOD = [
+    ("My fridge broke. What is the fee for a complaint?", "No fee for filing a complaint here."),
+    ("Thank you. Must the shop pay me back?", "Yes."),
+]
+
+
 def test_the_audit_lists_flaws_by_turn() -> None:
-    conversation = _conversation(
-        [("How much is the fee?", "Hm."), ("", "Hm."), ("How much is the fee?", "Hm.")], "goal_reached"
-    )
-    assert find_conversation_flaws(conversation, PERSONA) == (
+    bad = [("How much is the fee?", "Hm."), ("", "Hm."), ("How much is the fee?", "Hm.")]
+    assert find_conversation_flaws(_conversation(bad, "goal_reached"), PERSONA) == (
         Flaw(turn=1, kind="empty", detail="no words"),
         Flaw(turn=2, kind="repeated", detail="How much is the fee?"),
         Flaw(turn=2, kind="premature_stop", detail="goal_reached, but no reply has to do with any goal"),
     )
-
-
-def test_a_good_user_has_no_flaws() -> None:
-    conversation = _conversation(
-        [
-            ("My fridge broke. What is the fee for a complaint?", "No fee for filing a complaint here."),
-            ("Thank you. Must the shop pay me back?", "Yes."),
-        ],
-        "goal_reached",
-    )
-    assert find_conversation_flaws(conversation, PERSONA) == ()
+    assert find_conversation_flaws(_conversation(GOOD, "goal_reached"), PERSONA) == ()
 
 
 def test_one_message_can_have_several_flaws() -> None:
@@ -311,15 +299,3 @@ def test_the_same_question_three_times_is_a_loop() -> None:
     ]
     assert is_loop(turns)
     assert not is_loop(turns[:2])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "How may I help my son get the refund?",
-        "The letter of the bank says: you must submit the form. Must I?",
-        "My flight simulator was broken; do I get a refund?",
-    ],
-)
-def test_what_a_customer_may_well_say_is_no_flaw(text: str) -> None:
-    assert find_message_flaws(text, ()) == ()
