@@ -1,0 +1,221 @@
+"""Intervals for numbers over personas: counts a turn, shares, areas, differences and kappa.
+
+Turns of one conversation depend on each other, and so do conversations with one persona, which differ by
+their seeds. So personas (of labelled data: groups of replies) are the sample, P of them. The standard error
+of a number is that of the jackknife, from the number without each persona in turn (Efron and Stein 1981, The
+jackknife estimate of variance, Annals of Statistics 9), and the bounds are those of Student's t with P - 1
+degrees of freedom, on a scale on which the number is about normal:
+
+- counts a turn: the logarithm. Few personas have most of the hallucinations, so a symmetric interval, and the
+  percentiles of a bootstrap, lie too low.
+- shares and areas under curves: the logit.
+- differences: the number itself.
+- Cohen's kappa: Fisher's z.
+
+A number at the end of its range has no place on its scale. Without any hallucination in so many turns, the
+upper bound is Garwood's for a Poisson count of 0 (1936, Fiducial limits for the Poisson distribution,
+Biometrika 28), widened by the square of t over the normal quantile, for turns of a persona are alike. Of a
+share of 0 or 1, each persona counts as one trial (Clopper and Pearson 1934, The use of confidence or fiducial
+limits illustrated in the case of the binomial, Biometrika 26).
+
+`python -m benchmarks.coverage` measures how often these intervals have the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, Floats, Ratio
+
+LEVEL = 0.05
+"""Chance of an interval to miss the truth, half of it on each side."""
+_TIE = 1e-12
+"""Errors below this are none: floating-point noise must not make intervals."""
+_NORMAL = 1.959964
+"""The 97.5% quantile of the normal distribution."""
+
+Bounds = tuple[float, float]
+"""Bounds of a 95% interval."""
+Scale = Literal["plain", "log", "logit", "fisher"]
+"""Where bounds lie by so many standard errors on both sides of a number."""
+Kind = Literal["rate", "share"]
+"""A ratio of counts: a number a turn, which may be above 1, or a share, which may not."""
+
+_SCALES: dict[Scale, tuple[tuple[float, float], Callable[[float], float], Callable[[float], float]]] = {
+    "plain": ((-math.inf, math.inf), float, float),
+    "log": ((0, math.inf), math.log, math.exp),
+    "logit": ((0, 1), lambda share: math.log(share / (1 - share)), lambda at: (1 + math.tanh(at / 2)) / 2),
+    "fisher": ((-1, 1), math.atanh, math.tanh),
+}
+"""Range of numbers within each scale, the way to the scale, and back."""
+_SLOPES: dict[Scale, Callable[[float], float]] = {
+    "plain": lambda value: 1.0,
+    "log": lambda value: 1 / value,
+    "logit": lambda value: 1 / (value * (1 - value)),
+    "fisher": lambda value: 1 / (1 - value**2),
+}
+"""Standard error on the scale, of a standard error of 1 (delta method)."""
+
+
+def split_columns(sample: Sequence[Ratio]) -> Floats:
+    """Return numerators and denominators as two rows."""
+    return (
+        np.array([[item.numerator, item.denominator] for item in sample], dtype=np.float64).reshape(-1, 2).T
+    )
+
+
+def leave_out_ratios(sample: Sequence[Ratio]) -> Floats:
+    """Compute the ratio of sums without each persona in turn; at least two personas."""
+    over, under = split_columns(sample)
+    return np.asarray((over.sum() - over) / (under.sum() - under))
+
+
+@cache
+def compute_t_quantile(freedom: float) -> float:
+    """Compute the 97.5% quantile of Student's t."""
+    from scipy.stats import t
+
+    return float(t.ppf(1 - LEVEL / 2, freedom))
+
+
+def compute_jackknife_error(left_out: Floats) -> float:
+    """Compute the standard error of a number from its values without each cluster in turn."""
+    clusters = len(left_out)
+    return float(np.sqrt((clusters - 1) / clusters * ((left_out - left_out.mean()) ** 2).sum()))
+
+
+def compute_t_interval(value: float, error: float, freedom: float, scale: Scale) -> Bounds | None:
+    """Compute the interval by Student's t; None where no error is seen, or the scale has no such number.
+
+    >>> low, high = compute_t_interval(1.0, 0.1, 5, "log") or (0, 0)
+    >>> round(low, 3), round(high, 3)
+    (0.773, 1.293)
+
+    Args:
+        freedom: degrees of freedom.
+        scale: where the number is about normal.
+    """
+    (least, most), there, back = _SCALES[scale]
+    if not error > _TIE or not least < value < most:
+        return None
+    step = compute_t_quantile(freedom) * error * _SLOPES[scale](value)
+    return float(back(there(value) - step)), float(back(there(value) + step))
+
+
+def compute_interval(sample: Sequence[Ratio], kind: Kind) -> Bounds | None:
+    """Compute the interval of the ratio of sums.
+
+    None with fewer than `LEAST_FOR_INTERVAL` personas, and where all have the same ratio, neither 0 nor a
+    share of 1; `explain_no_interval` says so.
+    """
+    if len(sample) < LEAST_FOR_INTERVAL:
+        return None
+    over, under = split_columns(sample)
+    value = float(over.sum() / under.sum())
+    if kind == "share":
+        return compute_share_interval(value, leave_out_ratios(sample), len(sample))
+    if value == 0:
+        return 0.0, bound_zero_rate(len(sample), float(under.sum()))
+    # No personas, however they are drawn, spread a ratio's numerators and denominators more than this. Where
+    # one persona has nearly all turns, the ratio without it says nothing of the spread.
+    most = value * math.sqrt(2 * len(sample) / (len(sample) - 1))
+    error = min(compute_jackknife_error(leave_out_ratios(sample)), most)
+    return compute_t_interval(value, error, len(sample) - 1, "log")
+
+
+def compute_share_interval(value: float, left_out: Floats, clusters: int) -> Bounds | None:
+    """Compute the interval of a share, an area under a curve, or another number from 0 to 1.
+
+    None where the number is the same without each cluster, or is not defined without one.
+
+    Args:
+        left_out: the number without each cluster in turn; at least two.
+        clusters: which count as trials where the number is 0 or 1.
+    """
+    if np.isnan(left_out).any():
+        return None
+    if value <= _TIE:
+        return 0.0, 1 - bound_one(clusters)
+    if value >= 1 - _TIE:
+        return bound_one(clusters), 1.0
+    return compute_t_interval(value, compute_jackknife_error(left_out), len(left_out) - 1, "logit")
+
+
+def compute_plain_interval(value: float, left_out: Floats) -> Bounds | None:
+    """Compute the interval of a difference, or another number of any sign.
+
+    Args:
+        left_out: the number without each cluster in turn; at least two.
+    """
+    return compute_t_interval(value, compute_jackknife_error(left_out), len(left_out) - 1, "plain")
+
+
+def bound_zero_rate(personas: int, turns: float) -> float:
+    """Compute the upper bound of a number a turn of which there was none.
+
+    >>> round(bound_zero_rate(6, 12), 3)
+    0.529
+    """
+    widened = (compute_t_quantile(personas - 1) / _NORMAL) ** 2
+    return -math.log(LEVEL / 2) * widened / turns
+
+
+def bound_one(clusters: int) -> float:
+    """Compute the lower bound of a share that is 1 in each of so many clusters.
+
+    >>> round(bound_one(20), 2)
+    0.83
+    """
+    return float((LEVEL / 2) ** (1 / clusters))
+
+
+def compute_kappa(tables: Floats) -> Floats:
+    """Compute Cohen's kappa of tables (both, the one alone, the other alone, neither), shape (..., 4).
+
+    NaN where all ratings are the same.
+    """
+    both, one, other, neither = np.moveaxis(tables, -1, 0)
+    number = both + one + other + neither
+    first, second = (both + one) / number, (both + other) / number
+    chance = first * second + (1 - first) * (1 - second)
+    differ = (one + other > 0) | ((both > 0) & (neither > 0))
+    found: Floats = ((both + neither) / number - chance) / np.where(differ & (chance < 1), 1 - chance, np.nan)
+    return found
+
+
+def compute_kappa_interval(tables: Floats) -> Bounds | None:
+    """Compute the interval of Cohen's kappa of two raters who flag or do not.
+
+    The standard error is the larger of the jackknife's and Cohen's for independent turns (1960, A coefficient
+    of agreement for nominal scales, Educational and Psychological Measurement 20): the jackknife's is too
+    small where few turns are flagged. Where they agree on all turns, or on none, that share has the bound of
+    Clopper and Pearson over personas. None with fewer than `LEAST_FOR_INTERVAL` personas, and where kappa is
+    not defined, or not without one of them.
+
+    Args:
+        tables: turns of each persona that both flag, the one alone, the other alone, and neither: shape
+            (personas, 4).
+    """
+    tables = tables[tables.sum(axis=1) > 0]
+    if len(tables) < LEAST_FOR_INTERVAL:
+        return None
+    total = tables.sum(axis=0)
+    value, left_out = float(compute_kappa(total)), compute_kappa(total - tables)
+    if math.isnan(value) or np.isnan(left_out).any():
+        return None
+    turns = total.sum()
+    agreement = float((total[0] + total[3]) / turns)
+    first, second = (total[0] + total[1]) / turns, (total[0] + total[2]) / turns
+    chance = float(first * second + (1 - first) * (1 - second))
+    if agreement in (0, 1):
+        bound = bound_one(len(tables)) if agreement else 1 - bound_one(len(tables))
+        low, high = sorted([(bound - chance) / (1 - chance), value])
+        return low, high
+    cohens = math.sqrt(agreement * (1 - agreement) / turns) / (1 - chance)
+    error = max(compute_jackknife_error(left_out), cohens)
+    return compute_t_interval(value, error, len(tables) - 1, "fisher")
