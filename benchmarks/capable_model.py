@@ -4,8 +4,8 @@ The tables stand in docs/trust.md (`--docs` puts them there). A strong general-p
 the prompts; its answers are replayed from `tests/recordings/strong`, whose README says how they were made.
 
 The first table has the detectors as published. The second judges the same replies twice, as published and in
-a cheaper way, and has the differences of AUROC with a 95% interval: both ways are resampled together, 1,000
-times, by replies, because `gold` has too few personas to resample them.
+a cheaper way, and has the differences of AUROC with a 95% interval, paired by reply, because `gold` has too
+few personas.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from hallulab.simulator.bench.rows import LevelRow
 from hallulab.simulator.bench.split import choose_replies
 from hallulab.simulator.engine.models import open_pool
 from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.statistics.detection import compute_auroc, compute_replicates
-from hallulab.simulator.statistics.intervals import compute_percentile_interval
+from hallulab.simulator.statistics.detection import compute_auroc, leave_out_groups
+from hallulab.simulator.statistics.intervals import compute_plain_interval
 
 STRONG = Path("tests") / "recordings" / "strong"
 """Folder of the recordings, relative to the repository."""
@@ -195,19 +195,20 @@ class Difference:
 def compare_auroc(first: Evaluation, second: Evaluation, level: Level) -> Difference | None:
     """Compare two evaluations of the same replies; None where AUROC is not defined."""
     groups = group_numbers(first.replies)
-    found, drawn = [], []
-    for evaluation in (first, second):
-        items = collect_items(evaluation, level, groups)
-        sample = dataclasses.replace(items.sample, clusters=items.replies)
-        found.append(compute_auroc(sample))
-        drawn.append(compute_replicates(sample, len(first.replies))["auroc"])
-    before, after = found
+    both = [collect_items(evaluation, level, groups) for evaluation in (first, second)]
+    shared = both[0].scored & both[1].scored
+    samples = [
+        dataclasses.replace(items.sample, clusters=items.replies)
+        for items in (one.only(shared) for one in both)
+    ]
+    before, after = map(compute_auroc, samples)
     if before is None or after is None:
         return None
-    change = drawn[1] - drawn[0]
+    left_out = [leave_out_groups(sample)["auroc"] for sample in samples]
+    change = left_out[1] - left_out[0]
     if not np.nan_to_num(change).any():
         return Difference(before, after, (0.0, 0.0))  # equal verdicts have no spread, for any replies
-    return Difference(before, after, compute_percentile_interval(change))
+    return Difference(before, after, compute_plain_interval(after - before, change))
 
 
 def format_cheaper(

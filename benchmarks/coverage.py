@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
 from hallulab.simulator.metrics.corrections import LEAD, Number, estimate_by_known, estimate_by_people
-from hallulab.simulator.statistics.intervals import Floats, Integers, Ratio, compute_intervals
+from hallulab.simulator.statistics.intervals import Floats, Integers, Ratio, compute_interval
 from hallulab.simulator.statistics.prediction_powered import compute_thetas, estimate_means
 from hallulab.simulator.statistics.prevalence import (
     DetectorErrors,
@@ -186,7 +186,7 @@ def plain_lines(runs: int, personas: Sequence[int] = PERSONAS) -> Iterator[list[
         random = np.random.default_rng((number, round(100 * rate)))
         there = made_up(random, runs, number, rate, (1.0, 1.0))
         wrong, turns = there.wrong.sum(axis=2), (there.sentences > 0).sum(axis=2)
-        found = compute_intervals([list(map(Ratio, *one)) for one in zip(wrong, turns, strict=True)])
+        found = [compute_interval(list(map(Ratio, *one)), "rate") for one in zip(wrong, turns, strict=True)]
         true = truth(rate, share=False)
         share, width, without = covered([Number(true, ci95, None) for ci95 in found], true)
         cells = ("none", "none") if share is None or width is None else (f"{share:.1%}", f"{width:.2f}")

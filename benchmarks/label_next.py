@@ -26,8 +26,8 @@ from hallulab.simulator.annotate.sheet import collect_scored_turns
 from hallulab.simulator.metrics.corrections import LEAST_ANNOTATED, estimate_by_people
 from hallulab.simulator.metrics.judged_turns import JudgedTurn, Panel, collect_judged_turns, sum_judged_turns
 from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.statistics.intervals import compute_t_interval
 from hallulab.simulator.statistics.prediction_powered import PPIEstimate, estimate_drawn_error, estimate_means
-from hallulab.simulator.statistics.prevalence import compute_t_interval
 
 DETECTORS = ("halludetect", "metarag")
 DRAWS = 200
@@ -136,7 +136,7 @@ def correct(run: Sample, drawn: Drawn) -> list[Corrected]:
         error = estimate_drawn_error(totals, panel.draws, at - 1 if at else None)
         own = [turn.annotated or 0 for turn in run.judged if name in (None, turn.chatbot)]
         all_labels, value = sum(own) / len(own), one.value
-        ci95 = None if error is None else compute_t_interval(value, error.error, error.freedom, share=False)
+        ci95 = None if error is None else compute_t_interval(value, error.error, error.freedom, "log")
         found.append(_compare(value, ci95, all_labels))
     return found
 

@@ -65,11 +65,9 @@ MODULES = (
     "hallulab.simulator.statistics.detection",
     "hallulab.simulator.statistics.differences",
     "hallulab.simulator.statistics.intervals",
-    "hallulab.simulator.statistics.jackknife",
     "hallulab.simulator.statistics.planning",
     "hallulab.simulator.statistics.sequence",
     "hallulab.simulator.statistics.sums",
-    "hallulab.simulator.statistics.unpaired",
     "hallulab.simulator.viewer.conversation_page",
     "hallulab.simulator.viewer.labels",
 )

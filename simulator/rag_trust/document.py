@@ -131,7 +131,7 @@ TABLES = {heading: COLUMNS[dimension] for dimension, heading in HEADINGS.items()
 """Heading of docs/metrics.md → the columns of a table."""
 
 _HOW_MEASURED = (
-    "Intervals: 95% bootstrap over questions. Judge, METEOR and the other parts are means over the answers "
+    "Intervals: 95%, over questions. Judge, METEOR and the other parts are means over the answers "
     "that are no refusals."
 )
 

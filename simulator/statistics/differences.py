@@ -20,17 +20,16 @@ import numpy as np
 
 from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
-    Floats,
-    Ratio,
-    compute_ratio_of_sums,
-)
-from hallulab.simulator.statistics.jackknife import (
     Bounds,
+    Floats,
+    Integers,
     Kind,
+    Ratio,
     bound_one,
     bound_zero_rate,
     compute_jackknife_error,
     compute_plain_interval,
+    compute_ratio_of_sums,
     compute_t_interval,
     leave_out_ratios,
     split_columns,
@@ -133,13 +132,17 @@ def flip_signs(values: Floats) -> list[float]:
 
 
 def _enumerate_signs(pairs: int) -> Floats:
-    return 1.0 - 2.0 * ((np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1)
+    return _to_signs((np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1)
 
 
 def _draw_signs(pairs: int) -> Iterator[Floats]:
     generator = np.random.default_rng(_SEED)
     for rows in _split_rows(pairs):
-        yield 1.0 - 2.0 * generator.integers(0, 2, size=(rows, pairs))
+        yield _to_signs(generator.integers(0, 2, size=(rows, pairs)))
+
+
+def _to_signs(flipped: Integers) -> Floats:
+    return 1.0 - 2.0 * flipped.astype(np.float64)
 
 
 def _bound_equal(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind) -> Bounds | None:

@@ -31,10 +31,11 @@ def test_of_few_conversations_there_is_no_interval() -> None:
     assert {line[3] for line in lines(2, (5,))} == {"none"}
 
 
-def test_plain_intervals_of_few_personas_have_the_truth_less_often_than_they_say() -> None:
+def test_plain_intervals_have_the_truth_as_often_as_they_say() -> None:
     (few, *_), (many, *_) = (list(plain_lines(200, (number,)))[1:] for number in (6, 36))
     assert few[:2] == ["6", "1.2"]
-    assert 0.7 < float(few[2].rstrip("%")) / 100 < 0.92 < float(many[2].rstrip("%")) / 100 < 0.98
+    assert 0.9 < float(few[2].rstrip("%")) / 100
+    assert 0.9 < float(many[2].rstrip("%")) / 100
 
 
 def test_equal_chatbots_are_seldom_told_apart() -> None:

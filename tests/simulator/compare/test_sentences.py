@@ -40,7 +40,7 @@ def test_no_difference_says_how_large_one_is_still_possible() -> None:
     first, *_ = described(found({"bot": MIXED}), found({"bot": {**MIXED, ("p0", 0): [1]}}))
     assert first == (
         "No difference found in hallucinations: bot by d. "
-        "A difference of up to 0.30 a turn is still possible."
+        "A difference of up to 0.33 a turn is still possible."
     )
 
 
@@ -148,9 +148,17 @@ def test_all_chatbots_are_named_together() -> None:
 
 
 def test_a_difference_that_is_the_same_with_every_persona_is_not_bounded() -> None:
-    first, *_ = described(found({"bot": ZEROS}), found({"bot": ZEROS}, "b", "one three"))
+    first, *_ = described(found({"bot": ONES}), found({"bot": ONES}, "b", "one three"))
     assert first == (
         "No difference found in hallucinations: bot by d. No interval: it is identical for every persona."
+    )
+
+
+def test_without_any_hallucination_the_turns_bound_the_difference() -> None:
+    first, *_ = described(found({"bot": ZEROS}), found({"bot": ZEROS}, "b", "one three"))
+    assert first == (
+        "No difference found in hallucinations: bot by d. "
+        "A difference of up to 0.49 a turn is still possible."
     )
 
 

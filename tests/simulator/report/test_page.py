@@ -315,10 +315,10 @@ def test_three_personas_have_no_interval_anywhere_but_the_reason() -> None:
 def test_six_personas_have_intervals() -> None:
     html = page(twins=2)
     assert hint(html) == []
-    # Ten rows in three charts, and 15 turns of chatbots under detectors; at 3, all have the same number.
-    assert html.count('class="whisker"') == 3 * 10 + 12
+    # Ten rows in three charts, and 15 turns of chatbots under detectors; at 2, all have the same number.
+    assert html.count('class="whisker"') == 3 * 10 + 13
     assert html.count('<span class="ci">[95% CI]</span>') == 11
-    assert "line: 95% bootstrap interval over personas" in html
+    assert "line: 95% interval over personas" in html
     assert "there is no interval." not in html
 
 

@@ -174,13 +174,13 @@ def test_unpaired_by_hand() -> None:
     assert found.ci95 == pytest.approx((0.5 - 2 / 7 - half, 0.5 - 2 / 7 + half))
 
 
-def test_unpaired_p_by_hand() -> None:
-    one, other = ratios((1, 1), (1, 1), (0, 1)), ratios((0, 1), (0, 1), (1, 1))
-    assert (
-        compare_unpaired(ratios((1, 1), (1, 1), (1, 1)), ratios((0, 1), (0, 1), (0, 1)), "rate").p_value
-        == 0.1
-    )
-    assert compare_unpaired(one, other, "rate").p_value == 1.0
+def test_the_unpaired_test_enumerates_or_draws_all_exchanges() -> None:
+    one, other = ratios((1, 1), (1, 1), (0, 1)), ratios(*[(0, 1)] * 3)
+    assert compare_unpaired(one, other, "rate").p_value == 0.4  # 8 of the 20 groups have both of one kind
+    many = compare_unpaired(ratios(*[(1, 1)] * 12), ratios(*[(0, 1)] * 12), "rate")
+    assert many.p_value == pytest.approx(1 / 10_001)
+    assert compare_unpaired(one[:1], other[:1], "rate").p_value is None
+    assert compare_unpaired([], other, "rate").difference is None
 
 
 def test_few_unpaired_have_no_interval_and_two_without_hallucinations_have_one() -> None:
