@@ -22,14 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.command import build_parser, format_table, get_exit_code
+from benchmarks.command import build_parser, format_table, get_exit_code, write_between
 from benchmarks.detectors_table.measure import rows
 from benchmarks.detectors_table.samples import KEPT, SEED, kept_sample
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
-from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.labelled import LabelledReply
@@ -256,19 +254,6 @@ def page() -> str:
     return f"{format_table(_COLUMNS, published)}\n\n{format_table(_CHEAPER_COLUMNS, cheaper)}\n"
 
 
-def write_page(docs: Path, tables: str) -> None:
-    """Put the tables between the marks of a page.
-
-    Raises:
-        UsageError: the page has no such marks.
-    """
-    text = docs.read_text(encoding="utf-8")
-    if BEGINS not in text or ENDS not in text:
-        raise UsageError(f"--docs {docs}: this page has no lines {BEGINS.strip()} and {ENDS.strip()}.")
-    before, after = text.split(BEGINS)[0], text.split(ENDS)[1]
-    write_atomically(docs, f"{before}{BEGINS}{tables}{ENDS}{after}")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay, print and write; return the exit code, as of `hallulab`."""
     parser = build_parser("capable_model", __doc__)
@@ -279,7 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tables = page()
         print(tables, end="")
         if given.docs is not None:
-            write_page(given.docs, tables)
+            write_between(given.docs, BEGINS, ENDS, tables)
 
     return get_exit_code(run)
 

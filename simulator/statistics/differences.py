@@ -25,8 +25,7 @@ from hallulab.simulator.statistics.intervals import (
     Integers,
     Kind,
     Ratio,
-    bound_one,
-    bound_zero_rate,
+    compute_interval,
     compute_jackknife_error,
     compute_plain_interval,
     compute_ratio_of_sums,
@@ -103,7 +102,8 @@ def _measure_pairs(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind) 
     ci95 = None
     if len(first) >= LEAST_FOR_INTERVAL:
         ci95 = compute_plain_interval(one - two, leave_out_ratios(first) - leave_out_ratios(second))
-        ci95 = ci95 or _bound_equal(first, second, kind)
+        if ci95 is None and abs(one - two) <= _TIE:
+            ci95 = _bound_equal(first, second, kind)
     return Difference(len(first), one - two, ci95, None)
 
 
@@ -146,22 +146,12 @@ def _to_signs(flipped: Integers) -> Floats:
 
 
 def _bound_equal(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind) -> Bounds | None:
-    """Bound the difference of two that both have no hallucination at all, by the bounds of each.
+    """Bound the difference of two that do not differ at all, and not with any persona, by the bounds of each.
 
-    None where all personas have the same difference for another reason.
+    None where these have none.
     """
-    one, two = (_measure_most_harm(sample, kind) for sample in (first, second))
-    if one is None or two is None:
-        return None
-    return (-two, one) if kind == "rate" else (-one, two)
-
-
-def _measure_most_harm(sample: Sequence[Ratio], kind: Kind) -> float | None:
-    """Return how far the number of a sample without hallucinations may be off; None: it has some."""
-    over, under = split_columns(sample)
-    if kind == "share":
-        return 1 - bound_one(len(sample)) if over.sum() == under.sum() else None
-    return None if over.any() else bound_zero_rate(len(sample), float(under.sum()))
+    one, two = compute_interval(first, kind), compute_interval(second, kind)
+    return None if one is None or two is None else (one[0] - two[1], one[1] - two[0])
 
 
 def compare_unpaired(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind) -> Difference:
@@ -181,7 +171,9 @@ def compare_unpaired(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind
         return Difference(0, None, None, None)
     ci95 = None
     if min(len(first), len(second)) >= LEAST_FOR_INTERVAL:
-        ci95 = _compute_welch_interval(one - two, first, second) or _bound_equal(first, second, kind)
+        ci95 = _compute_welch_interval(one - two, first, second)
+        if ci95 is None and one == two:
+            ci95 = _bound_equal(first, second, kind)
     return Difference(0, one - two, ci95, _exchange_personas(first, second, abs(one - two)))
 
 
