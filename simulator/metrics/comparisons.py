@@ -26,7 +26,7 @@ from hallulab.simulator.show.columns import (
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
 from hallulab.simulator.statistics.differences import ALPHA, adjust_by_holm, compare_all_pairs
 from hallulab.simulator.statistics.intervals import Interval, Rounded, explain_no_interval
-from hallulab.simulator.statistics.planning import Plan, compute_least_pairs, plan_pairs
+from hallulab.simulator.statistics.planning import PairsPlan, compute_least_pairs, plan_pairs
 from hallulab.simulator.statistics.sequence import MARGIN
 
 HALVES = "halves by repeat: each persona's seeds in turn"
@@ -218,7 +218,7 @@ def _build_finding(
 
 def _plan_pair(
     one: str, other: str, detector: str, sums: RunSums, comparisons: Sequence[Comparison]
-) -> tuple[Comparison, Plan]:
+) -> tuple[Comparison, PairsPlan]:
     """Return the comparison of two chatbots, and the pairs that would tell them apart."""
     line = next(item for item in comparisons if {item.a, item.b} == {one, other})
     return line, plan_pairs(*sums.pair(line.a, line.b, detector, "hpt_1").ratios())

@@ -24,7 +24,7 @@ SPREAD_LIMIT = 0.8
 
 
 @dataclass(frozen=True)
-class Plan:
+class PairsPlan:
     """A number of pairs, or why there is none."""
 
     pairs: int | None
@@ -32,7 +32,7 @@ class Plan:
     """Why none can be planned; None where one can."""
 
 
-def plan_pairs(first: Sequence[Ratio], second: Sequence[Ratio], margin: float = MARGIN) -> Plan:
+def plan_pairs(first: Sequence[Ratio], second: Sequence[Ratio], margin: float = MARGIN) -> PairsPlan:
     """Plan how many pairs would tell two chatbots apart that differ by `margin`.
 
     The least number of at least `LEAST_FOR_INTERVAL` with which a t test of level `ALPHA` has `POWER`, by the
@@ -50,12 +50,14 @@ def plan_pairs(first: Sequence[Ratio], second: Sequence[Ratio], margin: float = 
 
     pairs = len(first)
     if pairs < LEAST_FOR_INTERVAL:
-        return Plan(None, f"fewer than {LEAST_FOR_INTERVAL} personas say too little of how much pairs vary")
+        few = f"fewer than {LEAST_FOR_INTERVAL} personas say too little of how much pairs vary"
+        return PairsPlan(None, few)
     spread = float(np.std(compute_pseudo_values(first, second), ddof=1))
     if spread <= 1e-12:
-        return Plan(None, "they differ by the same with every persona, so nothing says how much pairs vary")
+        same = "they differ by the same with every persona, so nothing says how much pairs vary"
+        return PairsPlan(None, same)
     limit = spread * math.sqrt((pairs - 1) / chi2.ppf(1 - SPREAD_LIMIT, pairs - 1))
-    return Plan(find_least_pairs(margin / limit), None)
+    return PairsPlan(find_least_pairs(margin / limit), None)
 
 
 def find_least_pairs(effect: float) -> int:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hallulab.simulator.statistics.differences import adjust_by_holm
 from hallulab.simulator.statistics.intervals import Ratio
 from hallulab.simulator.statistics.planning import (
-    Plan,
+    PairsPlan,
     compute_least_pairs,
     compute_power,
     find_least_pairs,
@@ -29,23 +29,23 @@ def test_pairs_of_cohens_small_medium_and_large_effect(effect: float, pairs: int
 
 def test_a_plan_by_hand() -> None:
     # Differences 0.5, 0 thrice: sd 0.273861. Upper 80% limit: · √(5 / 2.342534) = 0.400108. 0.2 / 0.4 = 0.5.
-    assert plan_pairs(rates(1, 0, 1, 0, 1, 0), rates(0, 0, 0, 0, 0, 0)) == Plan(34, None)
+    assert plan_pairs(rates(1, 0, 1, 0, 1, 0), rates(0, 0, 0, 0, 0, 0)) == PairsPlan(34, None)
 
 
 def test_the_measured_difference_does_not_matter() -> None:
-    assert plan_pairs(rates(9, 8, 9, 8, 9, 8), rates(0, 0, 0, 0, 0, 0)) == Plan(34, None)
-    assert plan_pairs(rates(0, 0, 0, 0, 0, 0), rates(1, 0, 1, 0, 1, 0)) == Plan(34, None)
+    assert plan_pairs(rates(9, 8, 9, 8, 9, 8), rates(0, 0, 0, 0, 0, 0)) == PairsPlan(34, None)
+    assert plan_pairs(rates(0, 0, 0, 0, 0, 0), rates(1, 0, 1, 0, 1, 0)) == PairsPlan(34, None)
 
 
 def test_a_plan_has_six_personas_or_more() -> None:
-    assert plan_pairs(rates(1, 0, 1, 0, 1, 0), rates(0, 0, 0, 0, 0, 0), margin=5.0) == Plan(6, None)
+    assert plan_pairs(rates(1, 0, 1, 0, 1, 0), rates(0, 0, 0, 0, 0, 0), margin=5.0) == PairsPlan(6, None)
 
 
 def test_why_nothing_is_planned() -> None:
     few = "fewer than 6 personas say too little of how much pairs vary"
     same = "they differ by the same with every persona, so nothing says how much pairs vary"
-    assert plan_pairs(rates(1, 0, 1, 0, 1), rates(0, 0, 0, 0, 0)) == Plan(None, few)
-    assert plan_pairs(rates(1, 2, 1, 1, 1, 1), rates(0, 1, 0, 0, 0, 0)) == Plan(None, same)
+    assert plan_pairs(rates(1, 0, 1, 0, 1), rates(0, 0, 0, 0, 0)) == PairsPlan(None, few)
+    assert plan_pairs(rates(1, 2, 1, 1, 1, 1), rates(0, 1, 0, 0, 0, 0)) == PairsPlan(None, same)
 
 
 @given(st.floats(0.05, 2), st.floats(1.01, 3))
