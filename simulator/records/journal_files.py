@@ -2,7 +2,7 @@
 
 A run of many conversations has sixteen journals of each kind, chosen by the persona. All conversations of a
 persona, and the verdicts on them, are in one shard. So a shard can be counted alone: comparisons of chatbots
-are paired by persona, and intervals resample personas.
+are paired by persona, and intervals are over personas.
 
 A turn is a line of `turns.jsonl` from when it ends until its conversation is in the journal of conversations.
 So the file is empty or missing unless a run is under way or was cut off.
