@@ -4,8 +4,8 @@ The tables stand in docs/trust.md (`--docs` puts them there). A strong general-p
 the prompts; its answers are replayed from `tests/recordings/strong`, whose README says how they were made.
 
 The first table has the detectors as published. The second judges the same replies twice, as published and in
-a cheaper way, and has the differences of AUROC with a 95% interval: both ways are resampled together, 1,000
-times, by replies, because `gold` has too few personas to resample them.
+a cheaper way, and has the differences of AUROC with a 95% interval, paired by reply, because `gold` has too
+few personas.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.command import build_parser, format_table, get_exit_code
+from benchmarks.command import build_parser, format_table, get_exit_code, write_between
 from benchmarks.detectors_table.measure import rows
 from benchmarks.detectors_table.samples import KEPT, SEED, kept_sample
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
-from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.labelled import LabelledReply
@@ -40,8 +38,8 @@ from hallulab.simulator.bench.rows import LevelRow
 from hallulab.simulator.bench.split import choose_replies
 from hallulab.simulator.engine.models import open_pool
 from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.statistics.detection import compute_auroc, compute_replicates
-from hallulab.simulator.statistics.intervals import compute_percentile_interval
+from hallulab.simulator.statistics.detection import compute_auroc, leave_out_groups
+from hallulab.simulator.statistics.intervals import compute_plain_interval
 
 STRONG = Path("tests") / "recordings" / "strong"
 """Folder of the recordings, relative to the repository."""
@@ -195,19 +193,20 @@ class Difference:
 def compare_auroc(first: Evaluation, second: Evaluation, level: Level) -> Difference | None:
     """Compare two evaluations of the same replies; None where AUROC is not defined."""
     groups = group_numbers(first.replies)
-    found, drawn = [], []
-    for evaluation in (first, second):
-        items = collect_items(evaluation, level, groups)
-        sample = dataclasses.replace(items.sample, clusters=items.replies)
-        found.append(compute_auroc(sample))
-        drawn.append(compute_replicates(sample, len(first.replies))["auroc"])
-    before, after = found
+    both = [collect_items(evaluation, level, groups) for evaluation in (first, second)]
+    shared = both[0].scored & both[1].scored
+    samples = [
+        dataclasses.replace(items.sample, clusters=items.replies)
+        for items in (one.only(shared) for one in both)
+    ]
+    before, after = map(compute_auroc, samples)
     if before is None or after is None:
         return None
-    change = drawn[1] - drawn[0]
+    left_out = [leave_out_groups(sample)["auroc"] for sample in samples]
+    change = left_out[1] - left_out[0]
     if not np.nan_to_num(change).any():
         return Difference(before, after, (0.0, 0.0))  # equal verdicts have no spread, for any replies
-    return Difference(before, after, compute_percentile_interval(change))
+    return Difference(before, after, compute_plain_interval(after - before, change))
 
 
 def format_cheaper(
@@ -255,19 +254,6 @@ def page() -> str:
     return f"{format_table(_COLUMNS, published)}\n\n{format_table(_CHEAPER_COLUMNS, cheaper)}\n"
 
 
-def write_page(docs: Path, tables: str) -> None:
-    """Put the tables between the marks of a page.
-
-    Raises:
-        UsageError: the page has no such marks.
-    """
-    text = docs.read_text(encoding="utf-8")
-    if BEGINS not in text or ENDS not in text:
-        raise UsageError(f"--docs {docs}: this page has no lines {BEGINS.strip()} and {ENDS.strip()}.")
-    before, after = text.split(BEGINS)[0], text.split(ENDS)[1]
-    write_atomically(docs, f"{before}{BEGINS}{tables}{ENDS}{after}")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay, print and write; return the exit code, as of `hallulab`."""
     parser = build_parser("capable_model", __doc__)
@@ -278,7 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tables = page()
         print(tables, end="")
         if given.docs is not None:
-            write_page(given.docs, tables)
+            write_between(given.docs, BEGINS, ENDS, tables)
 
     return get_exit_code(run)
 

@@ -12,6 +12,7 @@ from typing import Any
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.errors import HallulabError, UsageError
+from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.text.wording import NOTHING, clean_for_terminal
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
@@ -104,3 +105,16 @@ def format_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def format_signed(share: float | None) -> str:
     """Format a share in percent, with its sign; a dash where there is none."""
     return NOTHING if share is None else f"{share:+.0%}".replace("-", "−")
+
+
+def write_between(docs: Path, begins: str, ends: str, tables: str) -> None:
+    """Put tables between the marks of a page.
+
+    Raises:
+        UsageError: the page has no such marks.
+    """
+    text = docs.read_text(encoding="utf-8")
+    if begins not in text or ends not in text:
+        raise UsageError(f"--docs {docs}: this page has no lines {begins.strip()} and {ends.strip()}.")
+    before, after = text.split(begins)[0], text.split(ends)[1]
+    write_atomically(docs, f"{before}{begins}{tables}{ends}{after}")

@@ -206,7 +206,7 @@ def count_self_passes(run: RunSummary, repeats: int) -> int:
     """Count how often a run passes against itself, each time with other random numbers in the statistics."""
     passed = 0
     for seed in range(repeats):
-        with patch("hallulab.simulator.statistics.intervals._SEED", seed):
+        with patch("hallulab.simulator.statistics.differences._SEED", seed):
             passed += judge_run(run, run, GateRules()).verdict == "passed"
     return passed
 

@@ -21,7 +21,7 @@ from hallulab.simulator.metrics.costs import CostSection, LengthSection
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report, render_headlines
-from hallulab.simulator.statistics.intervals import ALPHA
+from hallulab.simulator.statistics.differences import ALPHA
 
 PAPER = {
     "vanilla": (2, 0.8165, 0.7901, 0.9383, 0.9436, 0.6000, 3.13, 782.63),

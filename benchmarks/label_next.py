@@ -4,8 +4,9 @@ The output stands in docs/studies/annotate.md. The data set gold has 57 turns of
 A simulated annotator, who gives these labels, labels 20 of them: those that `hallulab annotate --next 20`
 draws, or 20 at random, 200 times. Intervals are of what labels of all turns give, which is known. A draw that
 leaves a chatbot without two labels corrects nothing and is drawn again; chosen draws never do. Then the same
-on made-up runs of many conversations, as in benchmarks/coverage.py. "In two halves": half of the labels are
-drawn first, and the others by what these tell. The model's answers are replayed from tests/recordings.
+on made-up runs of many conversations, as in benchmarks/corrected_coverage.py. "In two halves": half of the
+labels are drawn first, and the others by what these tell. The model's answers are replayed from
+tests/recordings.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
+from benchmarks.corrected_coverage import made_up, truth
 from benchmarks.corrected_gold import read_gold
-from benchmarks.coverage import made_up, truth
 from hallulab.scenarios.datasets.annotations import Draw
 from hallulab.scenarios.text.wording import format_number
 from hallulab.simulator.annotate.plan import DrawPlan, ScoredTurn, draw_cells, plan_draw
@@ -26,8 +27,8 @@ from hallulab.simulator.annotate.sheet import collect_scored_turns
 from hallulab.simulator.metrics.corrections import LEAST_ANNOTATED, estimate_by_people
 from hallulab.simulator.metrics.judged_turns import JudgedTurn, Panel, collect_judged_turns, sum_judged_turns
 from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.statistics.intervals import compute_t_interval
 from hallulab.simulator.statistics.prediction_powered import PPIEstimate, estimate_drawn_error, estimate_means
-from hallulab.simulator.statistics.prevalence import compute_t_interval
 
 DETECTORS = ("halludetect", "metarag")
 DRAWS = 200
@@ -136,7 +137,7 @@ def correct(run: Sample, drawn: Drawn) -> list[Corrected]:
         error = estimate_drawn_error(totals, panel.draws, at - 1 if at else None)
         own = [turn.annotated or 0 for turn in run.judged if name in (None, turn.chatbot)]
         all_labels, value = sum(own) / len(own), one.value
-        ci95 = None if error is None else compute_t_interval(value, error.error, error.freedom, share=False)
+        ci95 = None if error is None else compute_t_interval(value, error.error, error.freedom, "log")
         found.append(_compare(value, ci95, all_labels))
     return found
 
@@ -175,7 +176,7 @@ def read_sample(detector: str) -> Sample:
 
 
 def make_up(detector: tuple[float, float], rate: float, draw: int) -> Sample:
-    """Make up a run of `CHATBOTS` chatbots, as benchmarks/coverage.py does."""
+    """Make up a run of `CHATBOTS` chatbots, as benchmarks/corrected_coverage.py does."""
     random = np.random.default_rng((SEED, round(100 * rate), round(100 * detector[0]), draw))
     scored, judged = [], []
     for bot in "ab"[:CHATBOTS]:

@@ -63,10 +63,11 @@ MODULES = (
     "hallulab.simulator.show.markdown",
     "hallulab.simulator.statistics.agreement",
     "hallulab.simulator.statistics.detection",
+    "hallulab.simulator.statistics.differences",
     "hallulab.simulator.statistics.intervals",
+    "hallulab.simulator.statistics.planning",
     "hallulab.simulator.statistics.sequence",
     "hallulab.simulator.statistics.sums",
-    "hallulab.simulator.statistics.unpaired",
     "hallulab.simulator.viewer.conversation_page",
     "hallulab.simulator.viewer.labels",
 )

@@ -39,7 +39,7 @@ from hallulab.simulator.engine.participants import is_model_needed, make_detecto
 from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
-from hallulab.simulator.statistics.detection import compute_replicates
+from hallulab.simulator.statistics.detection import leave_out_groups
 
 _LEFT_OUT: Any = {
     "word_scores": True,
@@ -312,6 +312,6 @@ def rows(evaluation: Evaluation, dataset: str) -> dict[Level, LevelRow]:
     for level in LEVELS:
         items = collect_items(evaluation, level, groups)
         if level == "response" or items.gold.any():
-            drawn = compute_replicates(items.sample, len(groups))
-            found[level] = build_level_row(evaluation, dataset, level, items, drawn, len(groups))
+            left_out = leave_out_groups(items.sample)
+            found[level] = build_level_row(evaluation, dataset, level, items, left_out, len(groups))
     return found

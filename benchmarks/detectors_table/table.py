@@ -207,7 +207,7 @@ def _legend(report: TableReport) -> str:
         "groups is judged as learnt from the other four fifths of these very replies; as shipped: nothing is "
         f"learnt, or these replies cannot teach it; {MARK}: what is shipped was chosen on replies of this "
         "data set, which flatters. HPT-1, error: how far hallucinations per turn are above those of the "
-        "labels, mean over chatbots. Intervals: 95% bootstrap over groups. Computed tokens: read and not out "
+        "labels, mean over chatbots. Intervals: 95%, over groups. Computed tokens: read and not out "
         "of the server's cache, or written; a dash where the server does not tell. A number of replies after "
         "a name: it was measured on so many of them, drawn by the seed."
     )

@@ -23,10 +23,11 @@ from hallulab.simulator.statistics.agreement import compute_krippendorffs_alpha
 from hallulab.simulator.statistics.detection import (
     Sample,
     compute_auroc,
+    compute_detection_intervals,
     compute_flag_scores,
-    compute_replicates,
+    leave_out_groups,
 )
-from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_percentile_interval
+from hallulab.simulator.statistics.intervals import Interval, Rounded
 
 FLAG_ALL = "flag-all"
 MAJORITY = "majority"
@@ -130,9 +131,11 @@ def _compute_numbers(ratings: Sequence[Rating]) -> RatingNumbers:
         clusters=np.array([group for _, _, group in ratings], dtype=np.int64),
         probabilities=False,
     )
-    drawn = compute_replicates(sample, int(sample.clusters.max()) + 1)
     found = {"auroc": compute_auroc(sample), **compute_flag_scores(sample)}
+    left_out = leave_out_groups(sample)
+    names = ("auroc", "f1", "balanced_accuracy")
+    bounds = compute_detection_intervals(sample, found, {name: left_out[name] for name in names})
     numbers: dict[str, Any] = {}
-    for name in ("auroc", "f1", "balanced_accuracy"):
-        numbers |= {name: found[name], f"{name}_ci95": compute_percentile_interval(drawn[name])}
+    for name in names:
+        numbers |= {name: found[name], f"{name}_ci95": bounds[name]}
     return RatingNumbers(**numbers)

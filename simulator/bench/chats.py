@@ -32,7 +32,8 @@ from hallulab.simulator.metrics.hallucinations import Row, compute_mean
 from hallulab.simulator.metrics.results import build_rows
 from hallulab.simulator.metrics.run_sums import count_all_verdicts
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.statistics.intervals import Interval, Rounded, adjust_by_holm
+from hallulab.simulator.statistics.differences import adjust_by_holm
+from hallulab.simulator.statistics.intervals import Interval, Rounded
 
 Metric = Literal["precision", "recall"]
 METRICS: tuple[Metric, ...] = ("precision", "recall")

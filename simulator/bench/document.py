@@ -57,7 +57,7 @@ _HOW_TUNED = (
     "scores, chosen on these very items."
 )
 _HOW_MEASURED = (
-    "Intervals: 95% bootstrap over groups of replies that share their source. Tuned: threshold with the best "
+    "Intervals: 95%, over groups of replies that share their source. Tuned: threshold with the best "
     "F1 on the other half of the groups. Oracle: the best single threshold on these scores, chosen on these "
     "very items; flags that are not one threshold can do better. ECE: ten bins of equal width. Flag-all and "
     "majority are floors that need no detector."
@@ -151,7 +151,7 @@ def _build_cost_section(report: BenchReport, names: Sequence[str]) -> Section:
 def _build_differences_section(report: BenchReport) -> Section:
     """Return differences between detectors, on items and on conversations; then rates of chatbots."""
     parts: list[Part] = [
-        Paragraph("a − b on what both scored, groups resampled together for both.", on=PAGE),
+        Paragraph("a − b on what both scored, paired by group.", on=PAGE),
         GroupedTable(DIFFERENCES, [report.comparisons], on=FILES),
     ]
     if report.friedman is not None:
@@ -188,7 +188,7 @@ def _build_planted_section(report: BenchReport) -> Section:
     parts: list[Part] = [
         Paragraph(
             "Pairs of an error and its clean twin, by kind, turns before the reply, and passages of the "
-            "evidence; “all”: over all of them. Intervals: bootstrap over groups, from six of them, where "
+            "evidence; “all”: over all of them. Intervals: 95%, over groups, from six of them, where "
             "not all are alike.",
             on=PAGE,
         ),

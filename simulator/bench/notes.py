@@ -17,7 +17,7 @@ from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
 from hallulab.simulator.bench.results import BenchData, BenchReport
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
 from hallulab.simulator.bench.significance import RankTest, SourceTest
-from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, UNDEFINED, explain_no_interval
+from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, explain_no_interval
 
 
 def render_headlines(report: BenchReport) -> list[str]:
@@ -83,8 +83,8 @@ def render_interval_notes(report: BenchReport) -> list[str]:
         elif lacking:
             found.append(
                 f"{level} level, {', '.join(lacking)}: no interval with fewer than {LEAST_FOR_INTERVAL} "
-                "groups (for AUROC and balanced accuracy: of positives, and of negatives), if over "
-                f"{UNDEFINED:.0%} of the resamples are undefined, or if all are equal."
+                "groups (for AUROC and balanced accuracy: of positives, and of negatives), if a number is "
+                "not defined without one of them, or if it is the same without each."
             )
     return found
 

@@ -165,10 +165,10 @@ def _build_row(detector: str, cell: tuple[str, str, str], pairs: Sequence[_Error
         pairs=len(pairs),
         coverage=len(scored) / len(pairs),
         recall=compute_ratio_of_sums(found),
-        recall_ci95=compute_interval(found),
+        recall_ci95=compute_interval(found, "share"),
         placed=compute_mean(placed),
         false_alarms=compute_ratio_of_sums(alarms),
-        false_alarms_ci95=compute_interval(alarms),
+        false_alarms_ci95=compute_interval(alarms, "share"),
         told_apart=compute_mean(apart),
     )
 

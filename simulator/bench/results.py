@@ -37,7 +37,7 @@ from hallulab.simulator.bench.rows import (
 )
 from hallulab.simulator.bench.significance import (
     DetectorDifference,
-    Resamples,
+    Jackknife,
     SourceTest,
     compute_differences,
     run_friedman_test,
@@ -259,7 +259,7 @@ def measure(
     differences: list[DetectorDifference] = []
     samples: dict[tuple[str, Level], Sample] = {}
     for level in LEVELS:
-        resamples = Resamples(len(groups))
+        jackknife = Jackknife()
         floors = (flag_all(replies), predict_majority(replies, level))
         measured = {one.detector: collect_items(one, level, groups) for one in (*floors, *evaluations)}
         if not any(items.n for items in measured.values()):
@@ -267,7 +267,7 @@ def measure(
         for one in (*floors, *evaluations):
             items = measured[one.detector]
             row = build_level_row(
-                one, data.dataset, level, items, resamples.draw(one.detector, items), len(groups)
+                one, data.dataset, level, items, jackknife.leave_out(one.detector, items), len(groups)
             )
             if one in floors:  # another threshold would only make another floor of it
                 row = row.model_copy(update={"thresholds": Thresholds(default=row.thresholds.default)})
@@ -276,7 +276,7 @@ def measure(
             parts += build_part_rows(one, level, measured[one.detector], fields)
             samples[one.detector, level] = measured[one.detector].sample
         compared = {one.detector: measured[one.detector] for one in evaluations}
-        differences += compute_differences(level, compared, resamples)
+        differences += compute_differences(level, compared, jackknife)
     for one in (flag_all(replies), predict_majority(replies, "word"), *evaluations):
         spans = build_span_row(one, data.dataset, groups)
         rows += [spans] if spans is not None else []

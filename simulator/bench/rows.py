@@ -40,19 +40,20 @@ from hallulab.simulator.bench.levels import Items, Level, list_located_ends, mar
 from hallulab.simulator.metrics.hallucinations import compute_mean
 from hallulab.simulator.statistics.detection import (
     Booleans,
-    Replicates,
+    LeftOut,
     Sample,
     compute_auroc,
     compute_average_precision,
     compute_brier,
     compute_calibration_error,
-    compute_f1_replicates,
+    compute_detection_intervals,
+    compute_f1_interval,
     compute_flag_scores,
     compute_precision_recall_f1,
     find_best_threshold,
     sort_into_bins,
 )
-from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_percentile_interval
+from hallulab.simulator.statistics.intervals import Interval, Rounded
 
 
 @dataclass(frozen=True)
@@ -247,18 +248,23 @@ AnyRow = LevelRow | SpanRow
 
 
 def build_level_row(
-    evaluation: Evaluation, dataset: str, level: Level, items: Items, drawn: Replicates, groups: int
+    evaluation: Evaluation, dataset: str, level: Level, items: Items, left_out: LeftOut, groups: int
 ) -> LevelRow:
     """Compute ranking and calibration of the scores, agreement of the flags, coverage and cost.
 
     Args:
         items: the items of the level, see `collect_items`.
-        drawn: their bootstrap.
+        left_out: their numbers without each group.
         groups: number of groups, the clusters of the intervals.
     """
     sample = items.sample
-    decided: dict[str, Any] = compute_flag_scores(sample)
-    intervals: dict[str, Any] = {f"{name}_ci95": compute_percentile_interval(drawn[name]) for name in drawn}
+    numbers: dict[str, Any] = {
+        "auroc": compute_auroc(sample),
+        "auprc": compute_average_precision(sample),
+        **compute_flag_scores(sample),
+    }
+    bounds = compute_detection_intervals(sample, numbers, left_out)
+    intervals: dict[str, Any] = {f"{name}_ci95": ci95 for name, ci95 in bounds.items()}
     threshold = evaluation.threshold if level == "response" else None
     return LevelRow(
         detector=evaluation.detector,
@@ -266,9 +272,7 @@ def build_level_row(
         level=level,
         groups=groups,
         **count_items(items),
-        auroc=compute_auroc(sample),
-        auprc=compute_average_precision(sample),
-        **decided,
+        **numbers,
         **intervals,
         ece=compute_calibration_error(sample),
         brier=compute_brier(sample),
@@ -320,7 +324,7 @@ def build_span_row(evaluation: Evaluation, dataset: str, groups: Mapping[str, in
         groups=len(groups),
         coverage=len(counted) / n,
         **agreement,
-        f1_ci95=compute_percentile_interval(compute_f1_replicates(sums, places, len(groups))),
+        f1_ci95=compute_f1_interval(sums, places),
         threshold_protocol=evaluation.threshold_protocol,
         **dict(compute_costs(evaluation)),
     )

@@ -18,20 +18,20 @@ import numpy as np
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.bench.levels import Items, Level
 from hallulab.simulator.statistics.detection import (
-    Replicates,
+    LeftOut,
     Sample,
     compute_auroc,
     compute_average_precision,
     compute_brier,
     compute_flag_scores,
-    compute_replicates,
+    leave_out_groups,
 )
 from hallulab.simulator.statistics.intervals import (
     Floats,
     Integers,
     Interval,
     Rounded,
-    compute_percentile_interval,
+    compute_plain_interval,
 )
 
 FEWEST = 3
@@ -151,23 +151,22 @@ class DetectorDifference(Frozen):
     ci95: Interval
 
 
-class Resamples:
-    """Bootstraps of a level's samples, each computed once."""
+class Jackknife:
+    """The numbers of a level's samples without each group, each computed once."""
 
-    def __init__(self, groups: int) -> None:
-        self._groups = groups
-        self._made: dict[tuple[str, bytes], Replicates] = {}
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, bytes], LeftOut] = {}
 
-    def draw(self, detector: str, items: Items) -> Replicates:
-        """Return the bootstrap of a detector's items."""
+    def leave_out(self, detector: str, items: Items) -> LeftOut:
+        """Return the numbers of a detector's items."""
         key = (detector, items.places.tobytes())
         if key not in self._made:
-            self._made[key] = compute_replicates(items.sample, self._groups)
+            self._made[key] = leave_out_groups(items.sample)
         return self._made[key]
 
 
 def compute_differences(
-    level: Level, measured: Mapping[str, Items], resamples: Resamples
+    level: Level, measured: Mapping[str, Items], jackknife: Jackknife
 ) -> list[DetectorDifference]:
     """Compute first minus second for every two detectors, paired over groups, on items that both scored."""
     found = []
@@ -180,8 +179,8 @@ def compute_differences(
             difference, ci95 = None, None
             if x is not None and y is not None:
                 difference = x - y
-                drawn = resamples.draw(a, one)[metric] - resamples.draw(b, two)[metric]
-                ci95 = compute_percentile_interval(drawn)
+                left_out = jackknife.leave_out(a, one)[metric] - jackknife.leave_out(b, two)[metric]
+                ci95 = compute_plain_interval(difference, left_out)
             found.append(
                 DetectorDifference(
                     level=level,

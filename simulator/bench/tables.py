@@ -108,7 +108,7 @@ DIFFERENCES = (
     Column("a", "a", "a detector", kind="name"),
     Column("b", "b", "another one", kind="name"),
     Column("Items", "n", "items that both scored"),
-    Column("Difference", "difference", "a minus b, groups resampled together for both", _THREE,
+    Column("Difference", "difference", "a minus b, paired by group", _THREE,
            beside="ci95"),
 )  # fmt: skip
 

@@ -10,6 +10,7 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.compare.summary import RunSummary
 from hallulab.simulator.metrics.hallucinations import Tally
 from hallulab.simulator.metrics.run_sums import (
+    KINDS,
     RATES,
     ByPlace,
     HalfSums,
@@ -17,21 +18,23 @@ from hallulab.simulator.metrics.run_sums import (
     index_by_place,
     pair_places,
 )
-from hallulab.simulator.statistics.intervals import (
+from hallulab.simulator.statistics.differences import (
     ALPHA,
-    LEAST_FOR_INTERVAL,
     Difference,
+    adjust_by_holm,
+    compare_all_pairs,
+    compare_unpaired,
+)
+from hallulab.simulator.statistics.intervals import (
+    LEAST_FOR_INTERVAL,
     Interval,
     Ratio,
     Rounded,
-    adjust_by_holm,
-    compare_all_pairs,
     compute_ratio_of_sums,
     explain_no_interval,
     sum_by_cluster,
 )
 from hallulab.simulator.statistics.sums import Person
-from hallulab.simulator.statistics.unpaired import compare_unpaired
 
 
 class DifferenceLine(Frozen):
@@ -52,11 +55,12 @@ class DifferenceLine(Frozen):
     """The metric in the other run, likewise."""
     difference: Rounded | None
     ci95: Interval
-    """Bootstrap over personas; None: see `no_interval`."""
+    """Over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is none."""
     p_value: Rounded | None
-    """Permutation test, two-sided; None where there are too few personas for one."""
+    """Two-sided test, by flipped signs where paired, else by exchanged personas; None where there are too few
+    personas for one."""
     p_holm: Rounded | None = None
     """Adjusted by Holm over all lines of all runs compared."""
     floor: Rounded | None
@@ -112,8 +116,19 @@ def compare_tallies(
     """
     keys = [(chatbot, rate) for rate in RATES for chatbot in chatbots]
     sides = [_choose_sides(before.get(bot, ()), after.get(bot, ()), rate) for bot, rate in keys]
-    paired = iter(compare_all_pairs([(one.after, one.before) for one in sides if one.paired]))
-    tested = [next(paired) if one.paired else compare_unpaired(one.after, one.before) for one in sides]
+    paired = iter(
+        compare_all_pairs(
+            [
+                (one.after, one.before, KINDS[rate])
+                for one, (_, rate) in zip(sides, keys, strict=True)
+                if one.paired
+            ]
+        )
+    )
+    tested = [
+        next(paired) if one.paired else compare_unpaired(one.after, one.before, KINDS[rate])
+        for one, (_, rate) in zip(sides, keys, strict=True)
+    ]
     floors = {
         (bot, rate): _compute_floor((before.get(bot, ()), after.get(bot, ())), rate) for bot, rate in keys
     }

@@ -85,7 +85,7 @@ _TOKACC = build_decimal_format(1, 100)
 DIFFERENCES = (
     CHATBOT,
     DETECTOR,
-    Column("Personas", "hpt_1.personas", "personas that are compared; intervals resample these",
+    Column("Personas", "hpt_1.personas", "personas that are compared; intervals are over these",
            short="Perso-\nnas"),
     Column("How", "how", "paired: each persona with itself, all its seeds together; unpaired: both runs have "
            "other personas", kind="text", short="How", wide=True),
@@ -336,7 +336,7 @@ def _draw_differences(lines: Sequence[DifferenceLine], names: Sequence[str]) -> 
     if ends:
         steps = choose_steps_around_zero(ends)
         svg = draw_dots(_CHART, points, steps, lambda step: f"{step:+g}" if step else "0", names)
-        legend = "dot: difference; line: 95% bootstrap interval over personas, where there are enough"
+        legend = "dot: difference; line: 95% interval over personas, where there are enough"
         yield Figures([(_CHART, svg)], legend=[legend])
 
 

@@ -33,7 +33,8 @@ from hallulab.simulator.compare.summary import RunSummary, read_summary, summari
 from hallulab.simulator.compare.texts import quote_turns
 from hallulab.simulator.compare.turns import ChangedTurn, TurnChanges, index_conversations
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.statistics.intervals import adjust_by_holm, compute_least_pairs
+from hallulab.simulator.statistics.differences import adjust_by_holm
+from hallulab.simulator.statistics.planning import compute_least_pairs
 
 QUOTED = 10
 """Turns of each kind that are quoted."""

@@ -11,7 +11,8 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Count, Frozen
 from hallulab.simulator.compare.turns import ChangedTurn
-from hallulab.simulator.statistics.intervals import ALPHA, Interval, Rounded
+from hallulab.simulator.statistics.differences import ALPHA
+from hallulab.simulator.statistics.intervals import Interval, Rounded
 
 Rule = Literal["comparable", "calibrated", "worse", "severe", "max-hpt", "min-coverage"]
 """Question asked of a run. `comparable` and `calibrated` ask whether it can be judged at all."""
@@ -110,10 +111,11 @@ class GateLine(Frozen):
     difference: Rounded | None
     """`now` minus `before`; above 0 is worse."""
     ci95: Interval
-    """Its paired bootstrap interval over personas; None with fewer than six, and where all have the same
-    difference."""
+    """Its paired interval over personas; None with fewer than six, and where all have the same difference,
+    which is not 0."""
     p_worse: Rounded | None
-    """One-sided paired permutation test, after Holm over all lines; None with fewer than two personas."""
+    """One-sided paired test by flipped signs, after Holm over all lines; None with fewer than two
+    personas."""
     hpt_1: Rounded | None
     """HPT-1 of the run over all its conversations."""
     coverage_before: Rounded | None

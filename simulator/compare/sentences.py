@@ -10,7 +10,8 @@ from hallulab.simulator.compare.differences import DifferenceLine
 from hallulab.simulator.compare.runs import RunCompared, RunsCompared
 from hallulab.simulator.compare.setup import SetupChange
 from hallulab.simulator.compare.turns import KINDS
-from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, compute_least_pairs
+from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
+from hallulab.simulator.statistics.planning import compute_least_pairs
 
 MOST_CHANGES = 8
 """Changes of the setup that one sentence names."""

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations, count
 from typing import Self
 
+import numpy as np
 from markupsafe import Markup
 
 from hallulab.scenarios.datasets.annotations import NAMED
-from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_count, format_number
+from hallulab.scenarios.text.wording import (
+    NOTHING,
+    choose_noun,
+    format_count,
+    format_number,
+    format_with_interval,
+)
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.annotations import AnnotatorPair
 from hallulab.simulator.metrics.hallucinations import ByDetector
@@ -24,7 +31,8 @@ from hallulab.simulator.statistics.agreement import (
     count_pairs,
     count_units,
 )
-from hallulab.simulator.statistics.intervals import Rounded
+from hallulab.simulator.statistics.intervals import Floats, Interval, Rounded, compute_kappa_interval
+from hallulab.simulator.statistics.sums import Person, PersonSums
 
 
 class PairAgreement(Frozen):
@@ -37,6 +45,8 @@ class PairAgreement(Frozen):
     """Share of them on which the two flags are equal; None without such turns."""
     kappa: Rounded | None
     """Cohen's kappa; None where all ratings are equal, for example where neither ever flags."""
+    kappa_ci95: Interval
+    """Over personas; None with fewer than six, and where kappa is not defined without one of them."""
 
 
 class Agreement(Frozen):
@@ -65,18 +75,20 @@ class DetectorAgreement(Metric):
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
-        self._flags: Counter[tuple[bool | None, ...]] = Counter()
-        """The detectors' flags of a turn → number of such turns."""
+        self._flags = PersonSums(1)
+        """Number of turns, by the detectors' flags."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Add the verdicts on a conversation."""
+        person = (conversation.scenario, conversation.persona)
         for turn in {turn for found in verdicts.values() for turn in found}:
             judged = [verdicts.get(name, {}).get(turn) for name in self.run.detectors]
-            self._flags[tuple(None if verdict is None else verdict.flagged for verdict in judged)] += 1
+            flags = tuple(None if verdict is None else verdict.flagged for verdict in judged)
+            self._flags.add(person, flags, (1,))
 
     def merge(self, other: Self) -> None:
         """Add the verdicts on other conversations."""
-        self._flags.update(other._flags)
+        self._flags.merge(other._flags)
 
     def result(self, tallied: Tallied) -> AgreementSection:
         """Compare the flags of the detectors."""
@@ -126,11 +138,12 @@ def _format_share(share: float | None) -> str:
     return NOTHING if share is None else f"{format_number(share, 0, 100)}%"
 
 
-def _compute_agreement(detectors: Sequence[str], flags: Mapping[tuple[bool | None, ...], int]) -> Agreement:
+def _compute_agreement(detectors: Sequence[str], sums: PersonSums) -> Agreement:
+    flags = {unit: sum(turns for _, (turns,) in sums.items(unit)) for unit in sums.keys}
     raters = list(zip(*flags, strict=True)) or [()] * len(detectors)
     times = list(flags.values())
     pairs = []
-    for (a, one), (b, two) in combinations(zip(detectors, raters, strict=True), 2):
+    for (at, a, one), (to, b, two) in combinations(zip(count(), detectors, raters, strict=False), 2):
         both = count_pairs(one, two, times)
         turns = both.total()
         same = sum(number for (x, y), number in both.items() if x == y)
@@ -141,6 +154,7 @@ def _compute_agreement(detectors: Sequence[str], flags: Mapping[tuple[bool | Non
                 turns=turns,
                 agreement=same / turns if turns else None,
                 kappa=compute_cohens_kappa(one, two, times),
+                kappa_ci95=compute_kappa_interval(_tabulate_pair(sums, at, to)),
             )
         )
     return Agreement(
@@ -151,11 +165,21 @@ def _compute_agreement(detectors: Sequence[str], flags: Mapping[tuple[bool | Non
     )
 
 
+def _tabulate_pair(sums: PersonSums, at: int, to: int) -> Floats:
+    """Count each persona's turns that both flag, the one alone, the other alone, and neither."""
+    tables: dict[Person, list[float]] = defaultdict(lambda: [0.0] * 4)
+    for flags in sums.keys:
+        if flags[at] is not None and flags[to] is not None:
+            for person, (turns,) in sums.items(flags):
+                tables[person][2 * (not flags[at]) + (not flags[to])] += turns
+    return np.array([tables[person] for person in sorted(tables)]).reshape(-1, 4)
+
+
 def describe_agreement(agreement: Agreement) -> list[str]:
     """Say how far the detectors agree on which turns to flag; nothing if only one judged."""
     found = [
         f"agreement of {pair.a} and {pair.b}: {format_number(pair.agreement, 0, 100)}% of "
-        f"{format_count(pair.turns, 'turn')}, kappa {format_number(pair.kappa, 2)}."
+        f"{format_count(pair.turns, 'turn')}, kappa {format_with_interval(pair.kappa, pair.kappa_ci95, 2)}."
         for pair in agreement.pairs
         if pair.turns
     ]

@@ -62,7 +62,7 @@ class AttackRow(Frozen):
     followed_share: Rounded | None
     """followed / (seen - undecided)."""
     followed_share_ci95: Interval
-    """Cluster bootstrap over personas; None: see `no_interval`."""
+    """Over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is no interval."""
 
@@ -290,7 +290,7 @@ class Attacks(Metric):
         ratios = [Ratio(followed, decided) for _, (_, decided, followed) in sums if decided]
         seen, decided, followed = (sum(numbers[at] for _, numbers in sums) for at in range(3))
         asks = thing not in NOT_ASKED
-        ci95 = compute_interval(ratios)
+        ci95 = compute_interval(ratios, "share")
         return AttackRow(
             chatbot=chatbot,
             thing=thing,
@@ -308,7 +308,7 @@ class Attacks(Metric):
     def _sum(
         self, chatbot: str, thing: Thing, where: Where, kind: str
     ) -> list[tuple[Person, tuple[int, ...]]]:
-        """Return what was met, decided and followed by persona; intervals resample these in this order."""
+        """Return what was met, decided and followed by persona; intervals are over these."""
         kinds = [
             key for key in self._found.keys if key[:3] == (chatbot, thing, where) and kind in (ALL, key[3])
         ]

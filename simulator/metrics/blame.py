@@ -262,7 +262,7 @@ class BlameRow(Frozen):
     retriever_share: Rounded | None
     """retriever / told; None where all are undetermined."""
     retriever_share_ci95: Interval
-    """Cluster bootstrap over personas; None: see `no_interval`."""
+    """Over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is no interval."""
     writer_share: Rounded | None
@@ -384,7 +384,7 @@ class Blames(TableMetric[BlameRow]):
         needs, met, asking, passages, relevant, given = totals[1 + _TELLING :]
         told = retriever + writer + supported + user
         ratios = [Ratio(one[1], sum(one[1 : 1 + _TELLING])) for one in sums if any(one[1 : 1 + _TELLING])]
-        ci95 = compute_interval(ratios)
+        ci95 = compute_interval(ratios, "share")
         return BlameRow(
             detector=detector,
             chatbot=chatbot,

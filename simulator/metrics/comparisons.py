@@ -15,7 +15,7 @@ from hallulab.simulator.metrics.hallucinations import Pairing, Row
 from hallulab.simulator.metrics.metric import Metric, Tallied
 from hallulab.simulator.metrics.results import mark
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.metrics.run_sums import RATES, RateName, RunSums
+from hallulab.simulator.metrics.run_sums import KINDS, RATES, RateName, RunSums
 from hallulab.simulator.show.columns import (
     PERCENT,
     TWO_DECIMALS,
@@ -24,18 +24,10 @@ from hallulab.simulator.show.columns import (
     format_p,
 )
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
-from hallulab.simulator.statistics.intervals import (
-    ALPHA,
-    NO_DIFFERENCE,
-    Estimate,
-    Interval,
-    Rounded,
-    adjust_by_holm,
-    compare_all_pairs,
-    compute_least_pairs,
-    estimate_pairs_needed,
-    explain_no_interval,
-)
+from hallulab.simulator.statistics.differences import ALPHA, adjust_by_holm, compare_all_pairs
+from hallulab.simulator.statistics.intervals import Interval, Rounded, explain_no_interval
+from hallulab.simulator.statistics.planning import PairsPlan, compute_least_pairs, plan_pairs
+from hallulab.simulator.statistics.sequence import MARGIN
 
 HALVES = "halves by repeat: each persona's seeds in turn"
 """Description of `split_by_repeat` for people."""
@@ -71,12 +63,12 @@ class Comparison(Frozen):
     difference: Rounded | None
     """Metric of `a` minus metric of `b`, over these."""
     ci95: Interval
-    """Paired bootstrap over personas; None: see `no_interval`."""
+    """Over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is none."""
     p_value: Rounded | None
-    """Paired permutation test, two-sided, which exchanges all conversations of a persona together; None with
-    fewer than two personas."""
+    """Paired test, two-sided, by flipped signs of the personas' pseudo-values; None with fewer than two
+    personas."""
     seed_share: Rounded | None
     """Share of the variance of the difference that more seeds of the same personas can remove at most
     (`simulator/statistics/sums.py`); the rest takes more personas. None: no persona has two seeds."""
@@ -97,8 +89,11 @@ def compare(sums: RunSums, chatbots: Sequence[str], detectors: Sequence[str]) ->
     found: list[Comparison] = []
     names = list(combinations(chatbots, 2))
     for detector in detectors:
-        pairs = [sums.pair(a, b, detector, metric) for metric in RATES for a, b in names]
-        tested = compare_all_pairs([both.ratios() for both in pairs])
+        keys = [(metric, *name) for metric in RATES for name in names]
+        pairs = [sums.pair(a, b, detector, metric) for metric, a, b in keys]
+        tested = compare_all_pairs(
+            [(*both.ratios(), KINDS[metric]) for both, (metric, _, _) in zip(pairs, keys, strict=True)]
+        )
         for number, metric in enumerate(RATES):
             start = number * len(names)
             differences = tested[start : start + len(names)]
@@ -138,8 +133,8 @@ class Finding(Frozen):
     not_scored: tuple[str, ...]
     """Chatbots without one."""
     best: str | None = None
-    """The chatbot whose HPT-1 is below every other one's, each time with p < 0.05 by the paired permutation
-    test after Holm; None where there is none, or a chatbot was not scored."""
+    """The chatbot whose HPT-1 is below every other one's, each time with p < 0.05 by the paired test after
+    Holm; None where there is none, or a chatbot was not scored."""
     lowest: tuple[str, ...] = ()
     """The chatbot with the lowest HPT-1, with those that tie with it and do not differ significantly, in the
     order of the rows. Empty where it differs from all others, and where fewer than two are scored."""
@@ -154,12 +149,14 @@ class Finding(Frozen):
     """Difference of their HPT-1 on these pairs."""
     seed_share: Rounded | None = None
     """Share of the variance of this difference that more seeds of the same personas can remove at most."""
+    margin: Rounded = MARGIN
+    """Difference in HPT-1 that the number of personas is planned for."""
     personas_needed: int | None = None
-    """Personas with which one test of these two alone would tell them apart with a chance of 80%, with as
-    many seeds each as now: see `estimate_pairs_needed`. After Holm's correction for the other pairs it takes
-    this many or more. At least `least_personas`, and more than the test had."""
-    not_estimated: str | None = None
-    """Why that number cannot be estimated."""
+    """Personas with which one test of these two alone would tell them apart with a chance of 80% if they
+    differ by `margin`, with as many seeds each as now: see `plan_pairs`. After Holm's correction for the
+    other pairs it takes this many or more. At least `least_personas`."""
+    not_planned: str | None = None
+    """Why there is no such number."""
     least_personas: int
     """Personas below which no test of so many chatbots can find a difference, whatever their seeds."""
 
@@ -169,7 +166,7 @@ def build_findings(
 ) -> tuple[Finding, ...]:
     """Make a finding for every detector, in the order of the rows.
 
-    `personas_needed` is estimated for the chatbot with the lowest HPT-1 and the nearest one that does not
+    `personas_needed` is planned for the chatbot with the lowest HPT-1 and the nearest one that does not
     differ significantly, since that pair usually needs most.
 
     Args:
@@ -202,8 +199,8 @@ def _build_finding(
         return finding if not_scored else finding.model_copy(update={"best": lowest})
     closest = rates[undecided[0]]
     tied = [name for name in undecided if rates[name] == closest]
-    pairs = [_estimate_pair(lowest, name, detector, sums, comparisons) for name in tied]
-    line, estimate = max(pairs, key=lambda pair: pair[1].pairs or 0)
+    pairs = [_plan_pair(lowest, name, detector, sums, comparisons) for name in tied]
+    line, plan = max(pairs, key=lambda pair: pair[1].pairs or 0)
     is_tie = closest == rates[lowest]
     return finding.model_copy(
         update={
@@ -213,22 +210,18 @@ def _build_finding(
             "pairs": line.pairs,
             "difference": None if line.difference is None else abs(line.difference),
             "seed_share": line.seed_share,
-            "personas_needed": (
-                None if estimate.pairs is None else max(estimate.pairs, least, line.pairs + 1)
-            ),
-            "not_estimated": estimate.reason,
+            "personas_needed": None if plan.pairs is None else max(plan.pairs, least),
+            "not_planned": plan.reason,
         }
     )
 
 
-def _estimate_pair(
+def _plan_pair(
     one: str, other: str, detector: str, sums: RunSums, comparisons: Sequence[Comparison]
-) -> tuple[Comparison, Estimate]:
+) -> tuple[Comparison, PairsPlan]:
     """Return the comparison of two chatbots, and the pairs that would tell them apart."""
     line = next(item for item in comparisons if {item.a, item.b} == {one, other})
-    if line.difference == 0:
-        return line, Estimate(None, NO_DIFFERENCE)
-    return line, estimate_pairs_needed(*sums.pair(line.a, line.b, detector, "hpt_1").ratios())
+    return line, plan_pairs(*sums.pair(line.a, line.b, detector, "hpt_1").ratios())
 
 
 def _is_below(lower: str, higher: str, comparisons: Sequence[Comparison]) -> bool:
@@ -253,12 +246,12 @@ COLUMNS = (
     Column("Personas", "hpt_1.pairs", "personas that both have talked to with the same seeds"),
     Column("Δ HPT-1", "hpt_1.difference", "HPT-1 of a minus that of b, with these personas and seeds",
            TWO_DECIMALS, beside="hpt_1.ci95"),
-    Column("p (Holm)", "hpt_1.p_holm", "paired permutation test of HPT-1, adjusted by Holm", format_p),
+    Column("p (Holm)", "hpt_1.p_holm", "paired test of HPT-1, adjusted by Holm", format_p),
     Column("Noise floor", "hpt_1.floor", _FLOOR, TWO_DECIMALS),
     Column("By seeds %", "hpt_1.seed_share", _SEEDS, PERCENT),
     Column("Δ TokAcc-1, points", "tokacc_1.difference", "TokAcc-1 of a minus that of b, with these",
            build_decimal_format(1, 100), beside="tokacc_1.ci95"),
-    Column("p (Holm)", "tokacc_1.p_holm", "paired permutation test of TokAcc-1, adjusted by Holm", format_p),
+    Column("p (Holm)", "tokacc_1.p_holm", "paired test of TokAcc-1, adjusted by Holm", format_p),
     Column("Noise floor, points", "tokacc_1.floor", _FLOOR, build_decimal_format(1, 100)),
 )  # fmt: skip
 
@@ -305,7 +298,7 @@ class Comparisons(Metric):
     def section(cls, report: RunReport) -> Section:
         """Show each detector's comparisons by both metrics."""
         hint = (
-            "Differences a − b on the same personas and seeds; paired permutation test over personas, p "
+            "Differences a − b on the same personas and seeds; paired test over personas, p "
             "adjusted by Holm over the pairs of one detector and metric. * below 0.05."
         )
         lines = report.of(ComparisonSection).comparisons
@@ -349,8 +342,8 @@ def _describe_undecided(report: RunReport, findings: Sequence[Finding]) -> Itera
         yield f"No chatbot hallucinates significantly least{by} with {personas} personas; {more}."
     else:
         reasons = "; ".join(
-            f"the number for {_name_pair(one)}{f' by {one.detector}' if several else ''} is not estimated: "
-            f"{one.not_estimated}"
+            f"the number for {_name_pair(one)}{f' by {one.detector}' if several else ''} is not planned: "
+            f"{one.not_planned}"
             for one in open_ones
         )
         yield f"No chatbot hallucinates significantly least{by} with {personas} personas; {reasons}."
@@ -360,14 +353,17 @@ def _describe_undecided(report: RunReport, findings: Sequence[Finding]) -> Itera
 
 
 def _join_needed(open_ones: Sequence[Finding], *, several: bool) -> str:
-    """Say how many personas tell each undecided pair apart; empty where nothing is estimated."""
+    """Say how many personas tell each undecided pair apart; empty where nothing is planned."""
     needed: dict[str, list[str]] = {}
     for finding in open_ones:
         if finding.personas_needed is not None:
             by = f" by {finding.detector}" if several else ""
             needed.setdefault(_name_pair(finding), []).append(f"{finding.personas_needed:,}{by}")
-    estimates = [f"telling {pair} apart needs about {join_names(counts)}" for pair, counts in needed.items()]
-    return "; ".join(estimates)
+    margin = open_ones[0].margin
+    return "; ".join(
+        f"telling {pair} apart, if they differ by {margin:g} per turn, needs about {join_names(counts)}"
+        for pair, counts in needed.items()
+    )
 
 
 def _name_pair(finding: Finding) -> str:
@@ -433,12 +429,12 @@ def _add_failures(row: Row, failures: Sequence[Failure]) -> str:
 def _describe_needed(finding: Finding) -> str:
     """Name the lowest and the nearest chatbots, and the personas and seeds that tell them apart."""
     has = "has" if len(finding.lowest) == 1 else "have"
-    fewest = f"{finding.detector}: {join_names(finding.lowest)} {has} the fewest"
+    fewest = f"{finding.detector}: {join_names(finding.lowest)} {has} the fewest in this run"
     if finding.nearest:
         fewest += f"; not significantly different: {join_names(finding.nearest)}"
     pair = _name_pair(finding)
     if finding.personas_needed is None:
-        return f"{fewest}. The personas that tell {pair} apart are not estimated: {finding.not_estimated}."
+        return f"{fewest}. The personas that tell {pair} apart are not planned: {finding.not_planned}."
     seeds = ""
     if finding.seed_share is not None:
         seeds = (
@@ -447,8 +443,8 @@ def _describe_needed(finding: Finding) -> str:
         )
     return (
         f"{fewest}. {pair} differ by {format_number(finding.difference, 2)} per turn with "
-        f"{format_count(finding.pairs or 0, 'persona')}; telling them apart needs about "
-        f"{finding.personas_needed:,} (80% power for this pair alone).{seeds}"
+        f"{format_count(finding.pairs or 0, 'persona')}; telling two apart that differ by {finding.margin:g} "
+        f"needs about {finding.personas_needed:,} (80% power for this pair alone).{seeds}"
     )
 
 

@@ -1,7 +1,7 @@
 """Where hallucinated replies concentrate: by turn, length of the reply, nearest document, topic, and search.
 
 A reply is hallucinated by a detector that flagged it, or something in it. All chatbots count together. The
-replies of one persona depend on each other, so intervals resample those together.
+replies of one persona depend on each other, so intervals are over personas.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
     Rounded,
-    compute_intervals,
+    compute_interval,
     compute_ratio_of_sums,
     explain_no_interval,
     sum_by_cluster,
@@ -85,7 +85,7 @@ class Concentration(Frozen):
     share: Rounded | None
     """hallucinated / scored; None if nothing is scored."""
     share_ci95: Interval
-    """Cluster bootstrap over personas; None: see `no_interval`."""
+    """Over personas; None: see `no_interval`."""
     no_interval: str | None
     """Why there is no interval."""
 
@@ -156,11 +156,7 @@ class Concentrations(TableMetric[Concentration]):
         lacking = [*([] if self._has_topics() else ["topic"]), *([] if self._has_searches() else ["search"])]
         kinds = [kind for kind in KINDS if kind not in lacking]
         found = [cell for name in self.run.detectors for kind in kinds for cell in self._sum(name, kind)]
-        # Rows of equally many personas are resampled together.
-        ci95 = compute_intervals([sums.judged for sums in found])
-        return tuple(
-            _build_row(sums, interval) for sums, interval in zip(found, ci95, strict=True) if sums.replies
-        )
+        return tuple(_build_row(sums) for sums in found if sums.replies)
 
     @classmethod
     def groups(cls, report: RunReport) -> Sequence[Sequence[Concentration]]:
@@ -191,7 +187,7 @@ class Concentrations(TableMetric[Concentration]):
             else ""
         )
         hint = (
-            "Share of the scored replies of all chatbots that a detector flags. Intervals resample "
+            "Share of the scored replies of all chatbots that a detector flags. Intervals are over "
             f"personas{few}."
         )
         parts = (Paragraph(hint), GroupedTable(cls.COLUMNS, cls.groups(report)))
@@ -251,7 +247,8 @@ class _CellSums:
     """Hallucinated over scored replies of each persona."""
 
 
-def _build_row(sums: _CellSums, ci95: Interval) -> Concentration:
+def _build_row(sums: _CellSums) -> Concentration:
+    ci95 = compute_interval(sums.judged, "share")
     scored = sum(ratio.denominator for ratio in sums.judged)
     return Concentration(
         detector=sums.detector,

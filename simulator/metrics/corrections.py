@@ -16,15 +16,14 @@ from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.annotations import LabelSource
 from hallulab.simulator.metrics.judged_turns import Panel, TurnSums
+from hallulab.simulator.statistics.bootstrap import RESAMPLES, compute_percentile_interval, is_mostly_defined
 from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
-    RESAMPLES,
     Floats,
     Interval,
     Rounded,
-    compute_percentile_interval,
+    compute_t_interval,
     explain_no_interval,
-    is_mostly_defined,
 )
 from hallulab.simulator.statistics.prediction_powered import (
     PPIEstimate,
@@ -36,7 +35,6 @@ from hallulab.simulator.statistics.prevalence import (
     DetectorErrors,
     compute_best_probabilities,
     compute_rates,
-    compute_t_interval,
     draw_prevalences,
     draw_weighed_totals,
     solve_prevalence,
@@ -203,7 +201,7 @@ class _CorrectedPanel:
         totals = self._looked_spans[:, self._powered].sum(axis=0)
         part = None if name is None else self._powered.index(self._chatbots.index(name))
         found = estimate_drawn_error(totals, self._draws, part)
-        return None if found is None else compute_t_interval(value, found.error, found.freedom, share=False)
+        return None if found is None else compute_t_interval(value, found.error, found.freedom, "log")
 
     def _by_rates(self, known: DetectorErrors, places: list[int]) -> dict[str, Any]:
         """Correct by what is known of the detector."""
@@ -263,7 +261,7 @@ def estimate_by_people(found: PPIEstimate, *, share: bool) -> Number:
     lacking = explain_no_interval(found.clusters, "annotated persona")
     if lacking is not None or found.error is None:
         return Number(found.value, None, lacking or ONE_PLACE)
-    ci95 = compute_t_interval(found.value, found.error, found.clusters - 1, share=share)
+    ci95 = compute_t_interval(found.value, found.error, found.clusters - 1, "arcsine" if share else "log")
     return Number(found.value, ci95, AT_ITS_END if ci95 is None else None)
 
 

@@ -16,7 +16,7 @@ from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
     Rounded,
-    compute_intervals,
+    compute_interval,
     compute_ratio_of_sums,
 )
 from hallulab.simulator.statistics.sums import PersonSums
@@ -97,11 +97,9 @@ class Depths(TableMetric[DepthRate]):
                 turn=band,
                 scored=sum(ratio.denominator for ratio in sample),
                 hpt=compute_ratio_of_sums(sample),
-                hpt_ci95=ci95,
+                hpt_ci95=compute_interval(sample, "rate"),
             )
-            for (chatbot, detector, band), sample, ci95 in zip(
-                keys, samples, compute_intervals(samples), strict=True
-            )
+            for (chatbot, detector, band), sample in zip(keys, samples, strict=True)
         ]
 
     @classmethod
@@ -115,7 +113,7 @@ class Depths(TableMetric[DepthRate]):
             for row in rows
         ]
         figures = draw_depths(points, report.detectors)
-        lines = "; line up and down: 95% bootstrap interval over personas" if _has_intervals(rows) else ""
+        lines = "; line up and down: 95% interval over personas" if _has_intervals(rows) else ""
         hint = (
             "HPT-1 of each chatbot by the number of the turn, in the colours of the detectors as above. Dot: "
             f"estimate{lines}. Conversations end at different turns, so later turns are of fewer "

@@ -30,15 +30,17 @@ from hallulab.simulator.show.columns import (
     group_rows,
 )
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
+from hallulab.simulator.statistics.differences import adjust_by_holm, compare_pairs
 from hallulab.simulator.statistics.intervals import (
+    LEAST_FOR_INTERVAL,
     Interval,
     Ratio,
     Rounded,
-    adjust_by_holm,
-    compare_pairs,
     compute_interval,
+    compute_plain_interval,
     compute_ratio_of_sums,
     explain_no_interval,
+    leave_out_ratios,
     sum_by_cluster,
 )
 
@@ -64,18 +66,17 @@ class SideBySide(Frozen):
     replies: int
     """Places that the detector scored in both; the numbers below are over these."""
     personas: int
-    """Personas that they belong to; intervals resample these."""
+    """Personas that they belong to; intervals are over these."""
     free_hpt_1: Rounded | None
     """Hallucinations per turn, free-running."""
     free_hpt_1_ci95: Interval
-    """Cluster bootstrap; None: see `no_interval`."""
+    """None: see `no_interval`."""
     fixed_hpt_1: Rounded | None
     """Hallucinations per turn after the given histories."""
     fixed_hpt_1_ci95: Interval
     path: Rounded | None
     """Free-running minus fixed-prefix: what the chatbot's own histories add."""
     path_ci95: Interval
-    """Paired bootstrap interval."""
     no_interval: str | None
     """Why intervals are missing."""
     changed: bool | None
@@ -91,13 +92,13 @@ class Remaining(Frozen):
     replies: int
     """Places that the detector scored in all four: of both chatbots, free-running and fixed-prefix."""
     pairs: int
-    """Personas that they belong to; tests exchange and intervals resample these."""
+    """Personas that they belong to; tests and intervals are over these."""
     free_difference: Rounded | None
     """HPT-1 of `a` minus that of `b`, free-running."""
     free_ci95: Interval
-    """Paired bootstrap interval; None: see `no_interval`."""
+    """Paired by persona; None: see `no_interval`."""
     free_p_holm: Rounded | None
-    """Paired permutation test, adjusted by Holm over all pairs of chatbots under this detector."""
+    """Paired test by flipped signs, adjusted by Holm over all pairs of chatbots under this detector."""
     fixed_difference: Rounded | None
     """The same after the given histories."""
     fixed_ci95: Interval
@@ -108,7 +109,6 @@ class Remaining(Frozen):
     path: Rounded | None
     """free_difference minus fixed_difference: what the histories explain."""
     path_ci95: Interval
-    """Paired bootstrap interval."""
     no_interval: str | None
     """Why intervals are missing."""
 
@@ -217,8 +217,8 @@ def _build_row(
 ) -> SideBySide:
     places = sorted(free.keys() & fixed.keys())
     freely, fixedly = _sum_by_persona(places, free), _sum_by_persona(places, fixed)
-    path = compare_pairs(freely, fixedly)
-    free_ci95, fixed_ci95 = compute_interval(freely), compute_interval(fixedly)
+    path = compare_pairs(freely, fixedly, "rate")
+    free_ci95, fixed_ci95 = compute_interval(freely, "rate"), compute_interval(fixedly, "rate")
     return SideBySide(
         chatbot=chatbot,
         detector=detector,
@@ -266,7 +266,7 @@ def _compare_remaining(
     """Compare two chatbots both ways; the p-values are not adjusted yet."""
     places = sorted(first[0].keys() & first[1].keys() & second[0].keys() & second[1].keys())
     free, fixed = (
-        compare_pairs(_sum_by_persona(places, first[way]), _sum_by_persona(places, second[way]))
+        compare_pairs(_sum_by_persona(places, first[way]), _sum_by_persona(places, second[way]), "rate")
         for way in (0, 1)
     )
     # The same places count in all four, so the difference of the differences is a ratio of sums, too.
@@ -274,7 +274,9 @@ def _compare_remaining(
         (place[0][:2], Ratio(first[0][place] - second[0][place] - first[1][place] + second[1][place], 1))
         for place in places
     )
-    path_ci95 = compute_interval(path)
+    path_ci95 = None
+    if len(path) >= LEAST_FOR_INTERVAL:
+        path_ci95 = compute_plain_interval(compute_ratio_of_sums(path) or 0.0, leave_out_ratios(path))
     return Remaining(
         detector=detector,
         a=a,
@@ -327,11 +329,11 @@ REMAINING = (
     Column("Δ HPT-1 free-running", "free_difference",
            "HPT-1 of a minus that of b over these turns, free-running", TWO_DECIMALS,
            beside="free_ci95"),
-    Column("p (Holm)", "free_p_holm", "paired permutation test of it, adjusted by Holm", format_p),
+    Column("p (Holm)", "free_p_holm", "paired test of it, adjusted by Holm", format_p),
     Column("Δ HPT-1 fixed-prefix", "fixed_difference", "the same after the given histories",
            TWO_DECIMALS,
            beside="fixed_ci95"),
-    Column("p (Holm)", "fixed_p_holm", "paired permutation test of it, adjusted by Holm", format_p),
+    Column("p (Holm)", "fixed_p_holm", "paired test of it, adjusted by Holm", format_p),
     Column("Remains %", "remaining",
            "fixed-prefix difference over free-running difference: the chatbots' own share of it", PERCENT),
     Column("Path", "path", "free-running minus fixed-prefix difference: what the histories explain",
@@ -396,7 +398,7 @@ class FixedPrefixes(Metric):
             return None
         hint = (
             "Turns with the same persona, seed and number of exchanges before, scored in both runs. "
-            "Intervals resample personas, with all conversations with them."
+            "Intervals are over personas, with all conversations with them."
         )
         parts: list[Part] = [
             *map(Paragraph, describe_fixed_prefix(report)),

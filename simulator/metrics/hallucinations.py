@@ -34,7 +34,7 @@ class Row(Frozen):
     scored_conversations: int
     """Those with a scored turn; shares of conversations are over these."""
     personas: int
-    """Their personas, whatever the number of seeds; intervals resample these."""
+    """Their personas, whatever the number of seeds; intervals are over these."""
     turns: int
     scored_turns: int
     """Turns that the detector scored and localised: the turns behind every number below."""
@@ -62,7 +62,7 @@ class Row(Frozen):
     hpt_1: Rounded | None
     """Hallucinations / scored turns, over the whole set."""
     hpt_1_ci95: Interval
-    """Cluster bootstrap over personas; None: see `no_interval`."""
+    """Over personas; None: see `no_interval`."""
     seed_share: Rounded | None
     """Share of the variance of HPT-1 that more seeds of the same personas can remove at most
     (`simulator/statistics/sums.py`); the rest takes more personas. None: no persona has two seeds."""

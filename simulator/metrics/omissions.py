@@ -14,7 +14,7 @@ from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts,
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.journals import derive_first_try
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, TWO_DECIMALS, Column
-from hallulab.simulator.statistics.intervals import Interval, Ratio, compute_intervals, compute_ratio_of_sums
+from hallulab.simulator.statistics.intervals import Interval, Ratio, compute_interval, compute_ratio_of_sums
 from hallulab.simulator.statistics.sums import PersonSums
 
 
@@ -194,17 +194,16 @@ class Retries(TableMetric[Retried]):
         chatbots = [name for name in self.run.chatbots if self._conversations[name, True]]
         keys = [(chatbot, detector) for chatbot in chatbots for detector in self.run.detectors]
         samples = [self._list_ratios(*key, retried) for key in keys for retried in (False, True)]
-        ci95 = compute_intervals(samples)
         return [
             Retried(
                 chatbot=chatbot,
                 detector=detector,
                 first_tries=self._conversations[chatbot, False],
                 first_hpt=compute_ratio_of_sums(samples[2 * at]),
-                first_hpt_ci95=ci95[2 * at],
+                first_hpt_ci95=compute_interval(samples[2 * at], "rate"),
                 retries=self._conversations[chatbot, True],
                 retried_hpt=compute_ratio_of_sums(samples[2 * at + 1]),
-                retried_hpt_ci95=ci95[2 * at + 1],
+                retried_hpt_ci95=compute_interval(samples[2 * at + 1], "rate"),
             )
             for at, (chatbot, detector) in enumerate(keys)
         ]

@@ -1,7 +1,8 @@
 """How like people's the messages of simulated users are: measures, distances from people's, a noise floor.
 
 A user is a persona and seed, who says the same first message to every chatbot; so first messages count once a
-user. Personas are resampled, each with the conversations of all its seeds, which are alike. A distance of two
+user. Intervals are over personas, each with the conversations of all its seeds, which are alike: of shares as
+of all shares, of other numbers and of distances by the bootstrap. A distance of two
 samples of one source is not 0 either. So the noise floor stands beside it: the distance between halves of the
 run.
 """
@@ -16,17 +17,21 @@ import numpy as np
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.comparisons import HALVES, split_by_repeat
 from hallulab.simulator.metrics.messages import LEAST, MEASURES, MOST, DistanceName, Measure, MessageSample
-from hallulab.simulator.statistics.detection import RESAMPLES
+from hallulab.simulator.statistics.bootstrap import (
+    compute_percentile_interval,
+    draw_cluster_weights,
+    is_mostly_defined,
+)
 from hallulab.simulator.statistics.intervals import (
     Floats,
     Interval,
     Rounded,
-    compute_percentile_interval,
-    draw_cluster_weights,
+    compute_share_interval,
     explain_no_interval,
-    is_mostly_defined,
 )
 
+RESAMPLES = 1_000
+"""Bootstrap samples of medians, means and distances."""
 SPLITS = 20
 """Random halves of a run without repeats."""
 _SEED = 20_261
@@ -190,18 +195,20 @@ def _build_side(measure: Measure, sample: MessageSample, size: int) -> Side:
     value, ci95, quartiles = None, None, None
     reason = sample.reason(measure)
     if reason is None:
-        drawn = sample.values(measure, _draw_weights(sample), size)
-        value = None if np.isnan(drawn[0]) else float(drawn[0])
-        # Resamples of equal messages are equal, too.
-        same = "all messages alike" if measure.statistic == "share" and value in (0, 1) else None
-        reason = (
-            "too few words"
-            if value is None
-            else explain_no_interval(sample.personas(measure), "person") or same
-        )
-        ci95 = compute_percentile_interval(drawn[1:]) if reason is None else None
-        if reason is None and ci95 is None and is_mostly_defined(drawn[1:]):
-            reason = "the same in every resample"
+        is_share, personas = measure.statistic == "share", sample.personas(measure)
+        weights = _leave_out_personas(sample) if is_share else _draw_weights(sample)
+        whole, *others = sample.values(measure, weights, size)
+        value = None if np.isnan(whole) else float(whole)
+        reason = "too few words" if value is None else explain_no_interval(personas, "person")
+        if value is not None and reason is None:
+            drawn = np.array(others)
+            ci95 = (
+                compute_share_interval(value, drawn, personas)
+                if is_share
+                else compute_percentile_interval(drawn)
+            )
+            if ci95 is None and is_mostly_defined(drawn):
+                reason = "the same whoever is left out" if is_share else "the same in every resample"
         quartiles = sample.quartiles(measure.field) if measure.statistic == "median" else None
     return Side(messages=messages, users=users, value=value, ci95=ci95, quartiles=quartiles, reason=reason)
 
@@ -210,6 +217,12 @@ def _draw_weights(sample: MessageSample) -> Floats:
     """Return each user once, and then how often resamples of personas take them: (1 + `RESAMPLES`, users)."""
     drawn = draw_cluster_weights(len(np.unique(sample.persona)), RESAMPLES).astype(np.float64)
     return np.concatenate([np.ones((1, sample.users)), drawn[:, sample.persona]])
+
+
+def _leave_out_personas(sample: MessageSample) -> Floats:
+    """Return each user once, and then all but those of each persona in turn: (1 + personas, users)."""
+    personas = np.unique(sample.persona)
+    return np.concatenate([np.ones((1, sample.users)), sample.persona != personas[:, None]])
 
 
 def _compute_noise_floor(

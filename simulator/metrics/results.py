@@ -29,8 +29,7 @@ from hallulab.simulator.show.columns import (
 )
 from hallulab.simulator.show.document import GroupedTable, Part
 from hallulab.simulator.statistics.intervals import (
-    Interval,
-    compute_intervals,
+    compute_interval,
     compute_ratio_of_sums,
     explain_no_interval,
 )
@@ -128,14 +127,11 @@ def build_sound_rows(sums: RunSums) -> tuple[Row, ...]:
 
 
 def _build_all(found: dict[tuple[str, str], RowSums]) -> tuple[Row, ...]:
-    ci95 = compute_intervals([sample for sums in found.values() for sample in (sums.hpts, sums.tokaccs)])
-    return tuple(
-        _build_row(chatbot, detector, sums, ci95[2 * place], ci95[2 * place + 1])
-        for place, ((chatbot, detector), sums) in enumerate(found.items())
-    )
+    return tuple(_build_row(chatbot, detector, sums) for (chatbot, detector), sums in found.items())
 
 
-def _build_row(chatbot: str, detector: str, sums: RowSums, hpt_ci95: Interval, tokacc_ci95: Interval) -> Row:
+def _build_row(chatbot: str, detector: str, sums: RowSums) -> Row:
+    hpt_ci95, tokacc_ci95 = compute_interval(sums.hpts, "rate"), compute_interval(sums.tokaccs, "share")
     counts, cost = sums.counts, sums.spending.total()
     turns, scored = counts["turns"], counts["scored_turns"]
     told = turns and not counts["chatbot_untold"]
@@ -202,7 +198,7 @@ COLUMNS = (
            short="Cov.\n%", warns=is_lacking),
     Column("Scored turns", "scored_turns", "these turns; all numbers are computed from them"),
     Column("of", "turns", "all turns of the chatbot's conversations"),
-    Column("Personas", "personas", "with whom these conversations are; intervals resample these"),
+    Column("Personas", "personas", "with whom these conversations are; intervals are over these"),
 )  # fmt: skip
 
 

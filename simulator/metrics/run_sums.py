@@ -24,7 +24,7 @@ from hallulab.simulator.metrics.hallucinations import (
 )
 from hallulab.simulator.metrics.spending import Spending
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.statistics.intervals import Ratio, sum_by_cluster
+from hallulab.simulator.statistics.intervals import Kind, Ratio, sum_by_cluster
 from hallulab.simulator.statistics.sums import (
     ExactSum,
     Person,
@@ -39,6 +39,8 @@ RATES: dict[RateName, Callable[[Tally], Ratio]] = {
     "tokacc_1": lambda item: item.tokacc,
 }
 """The value of each sum for a conversation."""
+
+KINDS: dict[RateName, Kind] = {"hpt_1": "rate", "tokacc_1": "share"}
 
 Both = dict[Pairing, tuple[Ratio, Ratio]]
 """Ratios of two chatbots by persona and seed."""

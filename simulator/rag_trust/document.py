@@ -128,7 +128,7 @@ HEADINGS: dict[Dimension, str] = {
 TABLES = {heading: COLUMNS[dimension] for dimension, heading in HEADINGS.items()}
 
 _HOW_MEASURED = (
-    "Intervals: 95% bootstrap over questions. Judge, METEOR and the other parts are means over the answers "
+    "Intervals: 95%, over questions. Judge, METEOR and the other parts are means over the answers "
     "that are no refusals."
 )
 

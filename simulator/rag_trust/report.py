@@ -17,13 +17,11 @@ from hallulab.simulator.rag_trust.config import DIMENSIONS, Dimension, MeasuredA
 from hallulab.simulator.rag_trust.scores import PARTS, Scored, score_answer
 from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
-    RESAMPLES,
     Floats,
-    Integers,
     Interval,
     Rounded,
-    compute_percentile_interval,
-    draw_cluster_weights,
+    compute_plain_interval,
+    compute_share_interval,
     explain_no_interval,
 )
 
@@ -64,9 +62,6 @@ def build_rows(
 ) -> Iterator[RagTrustRow]:
     """Yield the rows of a dimension: by attack, then model, then chatbot, then strategy."""
     questions = list(dict.fromkeys(answer.question_id for answer in answers))
-    weights = (
-        draw_cluster_weights(len(questions), RESAMPLES) if len(questions) >= LEAST_FOR_INTERVAL else None
-    )
     cells: dict[tuple[float, int, str, str, str], dict[str, Scored | None]] = {}
     for answer in answers:
         key = (answer.poison, answer.distractors, answer.model, answer.chatbot, answer.strategy)
@@ -86,12 +81,11 @@ def build_rows(
                 poison=poison,
                 distractors=distractors,
                 **_count_answers(cell),
-                **_compute_scores([cell.get(name) for name in questions], weights),
+                **_compute_scores([cell.get(name) for name in questions]),
                 **_compute_change(
                     cell,
                     cells[*lowest, *who] if lowest != (poison, distractors) else None,
                     questions,
-                    weights,
                 ),
                 **_compute_parts(cell, dimension),
             )
@@ -109,7 +103,7 @@ def _count_answers(cell: dict[str, Scored | None]) -> dict[str, Any]:
     }
 
 
-def _compute_scores(scored: Sequence[Scored | None], weights: Integers | None) -> dict[str, Any]:
+def _compute_scores(scored: Sequence[Scored | None]) -> dict[str, Any]:
     """Return the three means of a cell with their intervals."""
     counted: dict[str, Callable[[Scored], float]] = {
         "score": lambda one: one.score,
@@ -119,7 +113,7 @@ def _compute_scores(scored: Sequence[Scored | None], weights: Integers | None) -
     found: dict[str, Any] = {}
     for name, count in counted.items():
         values = np.array([np.nan if one is None else count(one) for one in scored], dtype=float)
-        found[name], found[f"{name}_ci95"] = _compute_mean(values, weights)
+        found[name], found[f"{name}_ci95"] = _compute_mean(values, compute_share_interval)
     return found
 
 
@@ -127,27 +121,26 @@ def _compute_change(
     cell: dict[str, Scored | None],
     base: dict[str, Scored | None] | None,
     questions: Sequence[str],
-    weights: Integers | None,
 ) -> dict[str, Any]:
     if base is None:
         return {}
     pairs = [(cell.get(name), base.get(name)) for name in questions]
     values = [np.nan if one is None or other is None else one.score - other.score for one, other in pairs]
-    change, ci95 = _compute_mean(np.array(values, dtype=float), weights)
+    change, ci95 = _compute_mean(np.array(values, dtype=float), compute_plain_interval)
     return {"change": change, "change_ci95": ci95}
 
 
-def _compute_mean(values: Floats, weights: Integers | None) -> tuple[float | None, Interval]:
+def _compute_mean(
+    values: Floats, compute_bounds: Callable[[float, Floats], Interval]
+) -> tuple[float | None, Interval]:
     """Return the mean of the values that are there (not NaN), and its interval over questions."""
-    there = ~np.isnan(values)
-    if not there.any():
+    there = values[~np.isnan(values)]
+    if not len(there):
         return None, None
-    mean = float(values[there].mean())
-    if weights is None or there.sum() < LEAST_FOR_INTERVAL:
+    mean = float(there.mean())
+    if len(there) < LEAST_FOR_INTERVAL:
         return mean, None
-    with np.errstate(invalid="ignore", divide="ignore"):
-        drawn = (weights[:, there] @ values[there]) / weights[:, there].sum(axis=1)
-    return mean, compute_percentile_interval(drawn)
+    return mean, compute_bounds(mean, (there.sum() - there) / (len(there) - 1))
 
 
 def _compute_parts(cell: dict[str, Scored | None], dimension: Dimension) -> dict[str, Any]:
@@ -268,7 +261,7 @@ def _render_notes(
     ):
         found.append(
             f"There is no interval over fewer than {LEAST_FOR_INTERVAL} questions, nor where all have the "
-            "same score."
+            "same score between 0 and 1, or the same change."
         )
     failed = Counter(shorten_line(answer.error) for answer in answers if answer.error is not None)
     for reason, times in failed.most_common(3):

@@ -2,7 +2,7 @@
 
 A run of many conversations has sixteen journals of each kind, chosen by the persona. All conversations of a
 persona, and the verdicts on them, are in one shard. So a shard can be counted alone: comparisons of chatbots
-are paired by persona, and intervals resample personas.
+are paired by persona, and intervals are over personas.
 """
 
 from __future__ import annotations

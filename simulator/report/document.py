@@ -140,7 +140,7 @@ def _build_lead(report: RunReport) -> list[Part]:
 
 def _build_results(report: RunReport) -> Section:
     line = any(row.hpt_1_ci95 for row in report.rows)
-    legend = f"dot: estimate{'; line: 95% bootstrap interval over personas' if line else ''}"
+    legend = f"dot: estimate{'; line: 95% interval over personas' if line else ''}"
     return Section(
         "results",
         "Results",

@@ -1,10 +1,5 @@
-"""Agreement of scores and flags with gold labels on one sample, and its cluster bootstrap.
+"""Agreement of scores and flags with gold labels on one sample, and intervals over its groups.
 
-Cluster bootstrap of rank statistics. Groups are resampled, with all their items.
-A resample is a weight for each group. Items are sorted by score once, and each resample's AUROC and average
-precision are cumulative sums of weights. 150,000 words take seconds.
-
-Agreement of scores and flags with gold labels, on one sample.
 A number that is not defined on a sample is None: there is one class only, nothing is flagged, or scores are
 no probabilities. Each item (a reply, a sentence, a word) weighs the same.
 """
@@ -18,7 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, Floats, Integers, draw_cluster_weights
+from hallulab.simulator.statistics.intervals import (
+    LEAST_FOR_INTERVAL,
+    Bounds,
+    Floats,
+    Integers,
+    compute_share_interval,
+)
 
 BINS = 10
 """Bins of equal width over [0, 1] in the calibration error and the reliability curve."""
@@ -179,55 +180,72 @@ def _is_two_class(sample: Sample) -> bool:
     return bool(sample.labels.any()) and not sample.labels.all()
 
 
-RESAMPLES = 1_000
-"""Bootstrap samples of rank statistics."""
+BLOCKS = 200
+"""Most parts of the groups that are left out in turn. Of more groups, several are left out together (a
+delete-a-group jackknife), which takes a fraction of the time and no degree of freedom that counts."""
 _CELLS = 1_000_000
 """Largest number of sums of weights in memory at once."""
 
-Replicates = Mapping[str, Floats]
-"""Name of a number → its values in the resamples; NaN where a resample leaves it undefined."""
+LeftOut = Mapping[str, Floats]
+"""Name of a number → its values without each block of groups in turn; NaN where undefined."""
 
 
-def compute_replicates(sample: Sample, clusters: int) -> Replicates:
-    """Compute `auroc`, `auprc`, `f1` and `balanced_accuracy` in each of `RESAMPLES` resamples of the groups.
+def leave_out_groups(sample: Sample) -> LeftOut:
+    """Compute `auroc`, `auprc`, `f1` and `balanced_accuracy` without each block of groups in turn.
 
-    All are NaN where fewer than `LEAST_FOR_INTERVAL` groups have items. `auroc` and `balanced_accuracy` are
-    NaN where fewer groups than that have positives, or negatives.
-
-    Args:
-        clusters: number of groups, those without items included; `sample.clusters` are their numbers.
+    Equal groups give equal blocks, so the values of two detectors on the same items are paired. All are NaN
+    with fewer than `LEAST_FOR_INTERVAL` groups. `auroc` and `balanced_accuracy` are NaN where fewer groups
+    than that have positives, or negatives.
     """
-    nothing = np.full(RESAMPLES, np.nan)
+    blocks, number = _join_groups(sample.clusters)
+    nothing = np.full(number, np.nan)
     if _is_too_few(sample.clusters):
         return dict.fromkeys(("auroc", "auprc", "f1", "balanced_accuracy"), nothing)
-    weights = draw_cluster_weights(clusters, RESAMPLES)
     with np.errstate(invalid="ignore", divide="ignore"):
-        drawn = {
-            **_compute_score_replicates(sample, weights),
-            **_compute_flag_replicates(sample, weights, clusters),
-        }
+        found = {**_leave_out_scores(sample, blocks, number), **_leave_out_flags(sample, blocks, number)}
     if any(_is_too_few(sample.clusters[chosen]) for chosen in (sample.labels, ~sample.labels)):
-        drawn |= dict.fromkeys(("auroc", "balanced_accuracy"), nothing)
-    return drawn
+        found |= dict.fromkeys(("auroc", "balanced_accuracy"), nothing)
+    return found
 
 
-def compute_f1_replicates(
-    counts: Sequence[tuple[int, int, int]], groups: Sequence[int], clusters: int
-) -> Floats:
-    """Compute F1 of summed (hits, flagged, gold) in each resample; NaN where a resample has no gold.
+def compute_detection_intervals(
+    sample: Sample, numbers: Mapping[str, float | None], left_out: LeftOut
+) -> dict[str, Bounds | None]:
+    """Compute the interval of each number that has values in `left_out`; None where it has none.
 
-    All are NaN where the counts come from fewer than `LEAST_FOR_INTERVAL` groups.
+    A number that is 0 or 1 is that of the groups with positives, or with negatives if these are fewer.
+    """
+    trials = min(len(np.unique(sample.clusters[chosen])) for chosen in (sample.labels, ~sample.labels))
+    found: dict[str, Bounds | None] = {}
+    for name, values in left_out.items():
+        number = numbers[name]
+        found[name] = None if number is None else compute_share_interval(number, values, trials)
+    return found
+
+
+def compute_f1_interval(counts: Sequence[tuple[int, int, int]], groups: Sequence[int]) -> Bounds | None:
+    """Compute the interval of F1 of summed (hits, flagged, gold); None without gold in all of them but one.
+
+    None also where the counts come from fewer than `LEAST_FOR_INTERVAL` groups.
 
     Args:
         groups: number of the group of each of `counts`.
-        clusters: number of groups, those without counts included.
     """
     places = np.asarray(groups, dtype=np.int64)
     if _is_too_few(places):
-        return np.full(RESAMPLES, np.nan)
-    sums = np.zeros((clusters, 3))
-    np.add.at(sums, places, np.asarray(counts, dtype=float))
-    return _compute_f1(*(draw_cluster_weights(clusters, RESAMPLES) @ sums).T)
+        return None
+    blocks, number = _join_groups(places)
+    sums = np.zeros((number, 3))
+    np.add.at(sums, blocks, np.asarray(counts, dtype=float))
+    total = sums.sum(axis=0)
+    left_out = _compute_f1(*(total - sums).T)
+    return compute_share_interval(float(_compute_f1(*total)), left_out, len(np.unique(places)))
+
+
+def _join_groups(clusters: Integers) -> tuple[Integers, int]:
+    """Return the block of each item, and the number of blocks."""
+    present, place = np.unique(clusters, return_inverse=True)
+    return place % BLOCKS, min(len(present), BLOCKS)
 
 
 def _is_too_few(clusters: Integers) -> bool:
@@ -239,10 +257,10 @@ def _compute_f1(hits: Floats, flagged: Floats, gold: Floats) -> Floats:
         return np.where(gold > 0, 2 * hits / (flagged + gold), np.nan)
 
 
-def _compute_flag_replicates(sample: Sample, weights: Integers, clusters: int) -> dict[str, Floats]:
+def _leave_out_flags(sample: Sample, blocks: Integers, number: int) -> dict[str, Floats]:
     columns = (sample.labels & sample.flags, sample.flags, sample.labels, np.ones(len(sample.labels)))
-    sums = np.stack([np.bincount(sample.clusters, column, clusters) for column in columns], axis=1)
-    hits, flagged, positive, total = (weights @ sums).T
+    sums = np.stack([np.bincount(blocks, column, number) for column in columns], axis=1)
+    hits, flagged, positive, total = (sums.sum(axis=0) - sums).T
     negative = total - positive
     return {
         "f1": _compute_f1(hits, flagged, positive),
@@ -250,20 +268,18 @@ def _compute_flag_replicates(sample: Sample, weights: Integers, clusters: int) -
     }
 
 
-def _compute_score_replicates(sample: Sample, weights: Integers) -> dict[str, Floats]:
-    from scipy.sparse import csr_array
-
+def _leave_out_scores(sample: Sample, blocks: Integers, number: int) -> dict[str, Floats]:
     rank = _rank_coarsely(sample)
-    shape = (int(rank.max()) + 1, weights.shape[1])
-    positive, negative = (
-        csr_array((chosen.astype(np.float64), (rank, sample.clusters)), shape=shape)
-        for chosen in (sample.labels, ~sample.labels)
-    )
-    step = max(1, _CELLS // shape[0])
+    ranks = int(rank.max()) + 1
+    step = max(1, _CELLS // ranks)
     found = []
-    for at in range(0, len(weights), step):
-        drawn = np.ascontiguousarray(weights[at : at + step].T, dtype=np.float64)
-        found.append(_compute_areas(positive @ drawn, negative @ drawn))
+    for start in range(0, number, step):
+        kept = [blocks != block for block in range(start, min(start + step, number))]
+        hits, misses = (
+            np.stack([np.bincount(rank[keep & chosen], minlength=ranks) for keep in kept], axis=1)
+            for chosen in (sample.labels, ~sample.labels)
+        )
+        found.append(_compute_areas(hits.astype(np.float64), misses.astype(np.float64)))
     return {
         "auroc": np.concatenate([areas[0] for areas in found]),
         "auprc": np.concatenate([areas[1] for areas in found]),
@@ -283,7 +299,7 @@ def _rank_coarsely(sample: Sample) -> Integers:
 
 
 def _compute_areas(hits: Floats, misses: Floats) -> tuple[Floats, Floats]:
-    """Compute AUROC and average precision from weights of shape (scores, resamples), highest score first."""
+    """Compute AUROC and average precision from counts of shape (scores, samples), highest score first."""
     all_hits, all_misses = np.cumsum(hits, axis=0), np.cumsum(misses, axis=0)
     positives, negatives = all_hits[-1], all_misses[-1]
     area = (hits * (negatives - all_misses + misses / 2)).sum(axis=0) / (positives * negatives)

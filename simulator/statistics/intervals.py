@@ -1,20 +1,35 @@
-"""Intervals and tests for ratios of sums over personas, and the personas that a test needs.
+"""Intervals for numbers over personas: counts a turn, shares, areas, differences and kappa.
 
 Turns of one conversation depend on each other, and so do conversations with one persona, which differ by
-their seeds. So the cluster bootstrap resamples personas with all their conversations, and the paired
-permutation test exchanges them. HPT-1 and TokAcc-1 are both a sum over a sum, and share this code.
-Generators have a fixed seed and counts are integers: equal input gives equal output to the last digit.
+their seeds. So personas (of labelled data: groups of replies) are the sample, P of them. The standard error
+of a number is that of the jackknife, from the number without each persona in turn (Efron and Stein 1981, The
+jackknife estimate of variance, Annals of Statistics 9), and the bounds are those of Student's t with P - 1
+degrees of freedom, on a scale on which the number is about normal:
+
+- counts a turn: the logarithm. Few personas have most of the hallucinations, so a symmetric interval, and the
+  percentiles of a bootstrap, lie too low.
+- shares and areas under curves: the logit; of corrected shares, which may be near 0 with a large error, the
+  arcsine of the root.
+- differences: the number itself.
+- Cohen's kappa: Fisher's z.
+
+A number at the end of its range has no place on its scale. Without any hallucination in so many turns, the
+upper bound is Garwood's for a Poisson count of 0 (1936, Fiducial limits for the Poisson distribution,
+Biometrika 28), widened by the square of t over the normal quantile, for turns of a persona are alike. Of a
+share of 0 or 1, each persona counts as one trial (Clopper and Pearson 1934, The use of confidence or fiducial
+limits illustrated in the case of the binomial, Biometrika 26).
+
+`python -m benchmarks.coverage` measures how often these intervals have the truth.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
-from statistics import fmean, stdev
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +37,49 @@ from pydantic import AfterValidator
 
 from hallulab.scenarios.text.wording import format_count, join_names
 
-RESAMPLES = 10_000
-"""Bootstrap samples, and label exchanges where there are too many to enumerate."""
 LEAST_FOR_INTERVAL = 6
-"""Personas (questions, groups) below which there is no interval. A percentile bootstrap of fewer
-misleads: two equal ones have an interval of no width. And 6 is the fewest pairs whose permutation test can
-fall below 5%: 2 of 2^6 exchanges, p = 0.031."""
-UNDEFINED = 0.05
-"""Largest share of undefined replicates; with more, there is no interval."""
-_SEED = 20_250
-_CELLS = 1_000_000
-"""Largest number of drawn indices in memory at once."""
+"""Personas (questions, groups) below which there is no interval: 6 is the fewest pairs whose test can fall
+below 5%, 2 of 2^6 signs, p = 0.031."""
+LEVEL = 0.05
+"""Chance of an interval to miss the truth, half of it on each side."""
 _TIE = 1e-12
-"""Differences closer than this are equal: floating-point noise must not break ties, nor widen intervals."""
+"""Errors below this are none: floating-point noise must not make intervals."""
+_NORMAL = 1.959964
+"""The 97.5% quantile of the normal distribution."""
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Rounded = Annotated[float, AfterValidator(lambda value: round(float(value), 6))]
 """A number to 6 decimals. Further digits are noise and would differ between machines."""
+Bounds = tuple[float, float]
+"""Bounds of a 95% interval."""
 Interval = tuple[Rounded, Rounded] | None
-"""Bounds of a 95% interval; None where there is none."""
+"""The same to 6 decimals; None where there is none."""
+Scale = Literal["plain", "log", "logit", "arcsine", "fisher"]
+"""Where bounds lie by so many standard errors on both sides of a number."""
+Kind = Literal["rate", "share"]
+"""A ratio of counts: a number a turn, which may be above 1, or a share, which may not."""
+
+_SCALES: dict[Scale, tuple[tuple[float, float], Callable[[float], float], Callable[[float], float]]] = {
+    "plain": ((-math.inf, math.inf), float, float),
+    "log": ((0, math.inf), math.log, lambda at: math.exp(min(at, 700.0))),
+    "logit": ((0, 1), lambda share: math.log(share / (1 - share)), lambda at: (1 + math.tanh(at / 2)) / 2),
+    "arcsine": (
+        (0, 1),
+        lambda share: math.asin(math.sqrt(share)),
+        lambda at: math.sin(min(max(at, 0.0), math.pi / 2)) ** 2,
+    ),
+    "fisher": ((-1, 1), math.atanh, math.tanh),
+}
+"""Range of numbers within each scale, the way to the scale, and back."""
+_SLOPES: dict[Scale, Callable[[float], float]] = {
+    "plain": lambda value: 1.0,
+    "log": lambda value: 1 / value,
+    "logit": lambda value: 1 / (value * (1 - value)),
+    "arcsine": lambda value: 1 / (2 * math.sqrt(value * (1 - value))),
+    "fisher": lambda value: 1 / (1 - value**2),
+}
+"""Standard error on the scale, of a standard error of 1 (delta method)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +90,6 @@ class Ratio:
     """Hallucinations, or tokens outside every flagged span."""
     denominator: int
     """Scored turns, or their tokens."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Result of a paired comparison of two chatbots."""
-
-    pairs: int
-    """Personas of which both have a denominator."""
-    difference: float | None
-    """First minus second, over the pairs; None without pairs."""
-    ci95: tuple[float, float] | None
-    """Paired bootstrap interval; None with fewer than `LEAST_FOR_INTERVAL` pairs, or without any width."""
-    p_value: float | None
-    """Two-sided; None with fewer than two pairs, where every exchange gives the same distance."""
 
 
 def compute_ratio_of_sums(sample: Sequence[Ratio]) -> float | None:
@@ -91,24 +115,163 @@ def sum_by_cluster(ratios: Iterable[tuple[Hashable, Ratio]]) -> list[Ratio]:
     return list(sums.values())
 
 
-def compute_interval(sample: Sequence[Ratio]) -> tuple[float, float] | None:
-    """Compute the 95% percentile interval of the ratio of sums, resampling personas with replacement.
+def split_columns(sample: Sequence[Ratio]) -> Floats:
+    """Return numerators and denominators as two rows."""
+    rows = [(item.numerator, item.denominator) for item in sample]
+    return np.array(rows, dtype=np.float64).reshape(-1, 2).T
 
-    None with fewer than `LEAST_FOR_INTERVAL` personas, and where all have the same ratio;
-    `explain_no_interval` says so.
+
+def leave_out_ratios(sample: Sequence[Ratio]) -> Floats:
+    """Compute the ratio of sums without each persona in turn; at least two personas."""
+    over, under = split_columns(sample)
+    return np.asarray((over.sum() - over) / (under.sum() - under))
+
+
+@cache
+def compute_t_quantile(freedom: float) -> float:
+    """Compute the 97.5% quantile of Student's t."""
+    from scipy.stats import t
+
+    return float(t.ppf(1 - LEVEL / 2, freedom))
+
+
+def compute_jackknife_error(left_out: Floats) -> float:
+    """Compute the standard error of a number from its values without each cluster in turn."""
+    clusters = len(left_out)
+    return float(np.sqrt((clusters - 1) / clusters * ((left_out - left_out.mean()) ** 2).sum()))
+
+
+def compute_t_interval(value: float, error: float, freedom: float, scale: Scale) -> Bounds | None:
+    """Compute the interval by Student's t; None where no error is seen, or the scale has no such number.
+
+    >>> low, high = compute_t_interval(1.0, 0.1, 5, "log") or (0, 0)
+    >>> round(low, 3), round(high, 3)
+    (0.773, 1.293)
+
+    Args:
+        freedom: degrees of freedom.
+        scale: where the number is about normal.
     """
-    return compute_intervals([sample])[0]
+    (least, most), there, back = _SCALES[scale]
+    if not error > _TIE or not least < value < most:
+        return None
+    step = compute_t_quantile(freedom) * error * _SLOPES[scale](value)
+    return float(back(there(value) - step)), float(back(there(value) + step))
 
 
-def compute_intervals(samples: Sequence[Sequence[Ratio]]) -> list[tuple[float, float] | None]:
-    """Compute the interval of each sample; those of one length are resampled together, in the same way."""
-    found: list[tuple[float, float] | None] = [None] * len(samples)
-    for places in _group_by_length(samples):
-        columns = [column for place in places for column in _split_columns(samples[place])]
-        sums = _resample_sums(columns)
-        for at, place in enumerate(places):
-            found[place] = _compute_percentiles(sums[:, 2 * at] / sums[:, 2 * at + 1])
+def compute_interval(sample: Sequence[Ratio], kind: Kind) -> Bounds | None:
+    """Compute the interval of the ratio of sums.
+
+    None with fewer than `LEAST_FOR_INTERVAL` personas, and where all have the same ratio, neither 0 nor a
+    share of 1; `explain_no_interval` says so.
+    """
+    if len(sample) < LEAST_FOR_INTERVAL:
+        return None
+    over, under = split_columns(sample)
+    value = float(over.sum() / under.sum())
+    if kind == "share":
+        return compute_share_interval(value, leave_out_ratios(sample))
+    if value == 0:
+        return 0.0, bound_zero_rate(len(sample), float(under.sum()))
+    # No personas, however they are drawn, spread a ratio's numerators and denominators more than this. Where
+    # one persona has nearly all turns, the ratio without it says nothing of the spread.
+    most = value * math.sqrt(2 * len(sample) / (len(sample) - 1))
+    error = min(compute_jackknife_error(leave_out_ratios(sample)), most)
+    return compute_t_interval(value, error, len(sample) - 1, "log")
+
+
+def compute_share_interval(value: float, left_out: Floats, clusters: int | None = None) -> Bounds | None:
+    """Compute the interval of a share, an area under a curve, or another number from 0 to 1.
+
+    None where the number is the same without each cluster, or is not defined without one.
+
+    Args:
+        left_out: the number without each cluster in turn; at least two.
+        clusters: which count as trials where the number is 0 or 1; None: all that are left out.
+    """
+    if np.isnan(left_out).any():
+        return None
+    clusters = clusters or len(left_out)
+    if value <= _TIE:
+        return 0.0, 1 - bound_one(clusters)
+    if value >= 1 - _TIE:
+        return bound_one(clusters), 1.0
+    return compute_t_interval(value, compute_jackknife_error(left_out), len(left_out) - 1, "logit")
+
+
+def compute_plain_interval(value: float, left_out: Floats) -> Bounds | None:
+    """Compute the interval of a difference, or another number of any sign.
+
+    Args:
+        left_out: the number without each cluster in turn; at least two.
+    """
+    return compute_t_interval(value, compute_jackknife_error(left_out), len(left_out) - 1, "plain")
+
+
+def bound_zero_rate(personas: int, turns: float) -> float:
+    """Compute the upper bound of a number a turn of which there was none.
+
+    >>> round(bound_zero_rate(6, 12), 3)
+    0.529
+    """
+    widened = (compute_t_quantile(personas - 1) / _NORMAL) ** 2
+    return -math.log(LEVEL / 2) * widened / turns
+
+
+def bound_one(clusters: int) -> float:
+    """Compute the lower bound of a share that is 1 in each of so many clusters.
+
+    >>> round(bound_one(20), 2)
+    0.83
+    """
+    return float((LEVEL / 2) ** (1 / clusters))
+
+
+def compute_kappa(tables: Floats) -> Floats:
+    """Compute Cohen's kappa of tables (both, the one alone, the other alone, neither), shape (..., 4).
+
+    NaN where all ratings are the same.
+    """
+    both, one, other, neither = np.moveaxis(tables, -1, 0)
+    number = both + one + other + neither
+    first, second = (both + one) / number, (both + other) / number
+    chance = first * second + (1 - first) * (1 - second)
+    differ = (one + other > 0) | ((both > 0) & (neither > 0))
+    found: Floats = ((both + neither) / number - chance) / np.where(differ & (chance < 1), 1 - chance, np.nan)
     return found
+
+
+def compute_kappa_interval(tables: Floats) -> Bounds | None:
+    """Compute the interval of Cohen's kappa of two raters who flag or do not.
+
+    The standard error is the larger of the jackknife's and Cohen's for independent turns (1960, A coefficient
+    of agreement for nominal scales, Educational and Psychological Measurement 20): the jackknife's is too
+    small where few turns are flagged. Where they agree on all turns, or on none, that share has the bound of
+    Clopper and Pearson over personas. None with fewer than `LEAST_FOR_INTERVAL` personas, and where kappa is
+    not defined, or not without one of them.
+
+    Args:
+        tables: turns of each persona that both flag, the one alone, the other alone, and neither: shape
+            (personas, 4).
+    """
+    tables = tables[tables.sum(axis=1) > 0]
+    if len(tables) < LEAST_FOR_INTERVAL:
+        return None
+    total = tables.sum(axis=0)
+    value, left_out = float(compute_kappa(total)), compute_kappa(total - tables)
+    if math.isnan(value) or np.isnan(left_out).any():
+        return None
+    turns = total.sum()
+    agreement = float((total[0] + total[3]) / turns)
+    first, second = (total[0] + total[1]) / turns, (total[0] + total[2]) / turns
+    chance = float(first * second + (1 - first) * (1 - second))
+    if agreement in (0, 1):
+        bound = bound_one(len(tables)) if agreement else 1 - bound_one(len(tables))
+        low, high = sorted([(bound - chance) / (1 - chance), value])
+        return low, high
+    cohens = math.sqrt(agreement * (1 - agreement) / turns) / (1 - chance)
+    error = max(compute_jackknife_error(left_out), cohens)
+    return compute_t_interval(value, error, len(tables) - 1, "fisher")
 
 
 def explain_no_interval(
@@ -128,219 +291,3 @@ def explain_no_interval(
         return f"{format_count(number, noun)}; {LEAST_FOR_INTERVAL} needed for an interval"
     names = [name for name, ci95 in found.items() if ci95 is None]
     return f"every {noun} has the same {join_names(names)}" if names else None
-
-
-def draw_cluster_weights(clusters: int, resamples: int) -> Integers:
-    """Draw how often a bootstrap takes each cluster: shape (resamples, clusters), rows sum to `clusters`.
-
-    Equal arguments give equal weights. So detectors measured on the same clusters are resampled together, and
-    the differences of their replicates are paired.
-    """
-    generator = np.random.default_rng(_SEED)
-    return generator.multinomial(clusters, np.full(clusters, 1.0 / clusters), size=resamples)
-
-
-def compute_percentile_interval(values: Floats) -> tuple[float, float] | None:
-    """Compute the 95% percentile interval of bootstrap replicates, without undefined ones (NaN).
-
-    None when more than `UNDEFINED` of them are undefined: the others are no fair sample then. None also where
-    both bounds are the same: such an interval would claim a certainty that nobody has.
-    """
-    return _compute_percentiles(values[~np.isnan(values)]) if is_mostly_defined(values) else None
-
-
-def is_mostly_defined(values: Floats) -> bool:
-    """Return whether at most `UNDEFINED` of bootstrap replicates are undefined (NaN)."""
-    return bool(np.isnan(values).mean() <= UNDEFINED)
-
-
-def compare_pairs(first: Sequence[Ratio], second: Sequence[Ratio]) -> Difference:
-    """Compare two chatbots on the same personas: `first[i]` and `second[i]` are a pair.
-
-    The null hypothesis is that within each pair the labels could be exchanged. At most `RESAMPLES` exchanges
-    (2^n) are all enumerated. Else that many are drawn, and the p-value is (k + 1) / (n + 1), which is never
-    0.
-
-    Raises:
-        ValueError: the samples differ in length.
-    """
-    return compare_all_pairs([(first, second)])[0]
-
-
-def compare_all_pairs(samples: Sequence[tuple[Sequence[Ratio], Sequence[Ratio]]]) -> list[Difference]:
-    """Compute the `compare_pairs` of each two samples; those of one length are resampled together.
-
-    Raises:
-        ValueError: two samples differ in length.
-    """
-    columns: list[list[Integers]] = []
-    found: list[Difference] = []
-    for first, second in samples:
-        if len(first) != len(second):
-            raise ValueError(f"{len(first)} and {len(second)} personas cannot be paired")
-        one, two = compute_ratio_of_sums(first), compute_ratio_of_sums(second)
-        difference = None if one is None or two is None else one - two
-        found.append(Difference(len(first), difference, None, None))
-        columns.append([*_split_columns(first), *_split_columns(second)] if difference is not None else [])
-    comparable = [held[0] if held else () for held in columns]
-    for places in _group_by_length(comparable):
-        sums = _resample_sums([column for place in places for column in columns[place]])
-        for at, place in enumerate(places):
-            over, under, other_over, other_under = sums[:, 4 * at : 4 * at + 4].T
-            ci95 = _compute_percentiles(over / under - other_over / other_under)
-            found[place] = replace(found[place], ci95=ci95)
-    for places in _group_by_length(comparable, least=2):
-        p_values = _compute_permutation_ps([columns[place] for place in places])
-        for place, p_value in zip(places, p_values, strict=True):
-            found[place] = replace(found[place], p_value=p_value)
-    return found
-
-
-def adjust_by_holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Adjust p-values by Holm's step-down method; None is no test and stays None.
-
-    >>> adjust_by_holm([0.25, None, 0.125, 0.5])
-    (0.5, None, 0.375, 0.5)
-    """
-    ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    adjusted: list[float | None] = [None] * len(p_values)
-    highest = 0.0
-    for rank, (p, place) in enumerate(ranked):
-        highest = max(highest, min(1.0, p * (len(ranked) - rank)))
-        adjusted[place] = highest
-    return tuple(adjusted)
-
-
-def _split_columns(sample: Sequence[Ratio]) -> tuple[Integers, Integers]:
-    return (
-        np.array([item.numerator for item in sample], dtype=np.int64),
-        np.array([item.denominator for item in sample], dtype=np.int64),
-    )
-
-
-def _group_by_length(samples: Sequence[Sized], least: int = LEAST_FOR_INTERVAL) -> list[list[int]]:
-    """Return the positions of samples of at least that length, those of one length together."""
-    places: dict[int, list[int]] = defaultdict(list)
-    for place, sample in enumerate(samples):
-        if len(sample) >= least:
-            places[len(sample)].append(place)
-    return list(places.values())
-
-
-def _resample_sums(columns: Sequence[Integers]) -> Floats:
-    """Return the sums of columns over `RESAMPLES` draws of their rows: shape (RESAMPLES, columns).
-
-    How often each row was drawn is counted once for all columns. Sums of whole numbers are exact.
-    """
-    values = np.column_stack(columns).astype(np.float64)
-    return np.concatenate([_count_draws(draw) @ values for draw in _draw_rows(len(values))])
-
-
-def _count_draws(draw: Integers) -> Floats:
-    """Count how often each draw (a row) took each item: shape (draws, items)."""
-    draws, items = draw.shape
-    places = draw + np.arange(draws)[:, None] * items
-    return np.bincount(places.ravel(), minlength=draws * items).reshape(draws, items).astype(np.float64)
-
-
-def _draw_rows(size: int) -> Iterator[Integers]:
-    generator = np.random.default_rng(_SEED)
-    rows = max(1, _CELLS // size)
-    for done in range(0, RESAMPLES, rows):
-        yield generator.integers(0, size, size=(min(rows, RESAMPLES - done), size))
-
-
-def _compute_percentiles(values: Floats) -> tuple[float, float] | None:
-    """Return the bounds of the interval; None where they are the same."""
-    low, high = np.quantile(values, [0.025, 0.975])
-    return (float(low), float(high)) if high - low > _TIE else None
-
-
-def _compute_permutation_ps(columns: Sequence[Sequence[Integers]]) -> list[float]:
-    """Return the p-value of each two samples of one length, given as numerators and denominators of both."""
-    over, under, other_over, other_under = (np.column_stack(found) for found in zip(*columns, strict=True))
-    pairs = len(over)
-    observed = np.abs(over.sum(0) / under.sum(0) - other_over.sum(0) / other_under.sum(0))
-    exact = 2**pairs <= RESAMPLES
-    hits, total = np.zeros(len(columns), dtype=np.int64), 0
-    for swaps in [_enumerate_swaps(pairs)] if exact else _draw_swaps(pairs):
-        chosen = swaps.astype(np.float64)
-        moved_over, moved_under = chosen @ (other_over - over), chosen @ (other_under - under)
-        differences = (over.sum(0) + moved_over) / (under.sum(0) + moved_under) - (
-            other_over.sum(0) - moved_over
-        ) / (other_under.sum(0) - moved_under)
-        hits += np.count_nonzero(np.abs(differences) >= observed - _TIE, axis=0)
-        total += len(swaps)
-    return [float(hit / total if exact else (hit + 1) / (total + 1)) for hit in hits]
-
-
-def _enumerate_swaps(pairs: int) -> Integers:
-    return (np.arange(2**pairs, dtype=np.int64)[:, None] >> np.arange(pairs, dtype=np.int64)) & 1
-
-
-def _draw_swaps(pairs: int) -> Iterator[Integers]:
-    generator = np.random.default_rng(_SEED)
-    rows = max(1, _CELLS // pairs)
-    for done in range(0, RESAMPLES, rows):
-        yield generator.integers(0, 2, size=(min(rows, RESAMPLES - done), pairs))
-
-
-ALPHA = 0.05
-"""Two-sided level of the test."""
-
-
-POWER = 0.8
-"""Chance that the test finds a difference as large as the measured one."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number of pairs, or why there is none."""
-
-    pairs: int | None
-    reason: str | None
-    """Why that cannot be estimated; None where it can."""
-
-
-NO_DIFFERENCE = "on average they do not differ at all"
-
-
-def estimate_pairs_needed(first: Sequence[Ratio], second: Sequence[Ratio]) -> Estimate:
-    """Estimate how many pairs would tell two chatbots apart, from those measured.
-
-    The standard formula for a paired comparison, rounded up: n = ((z(1 - α/2) + z(power)) · sd / mean)², with
-    mean and sample standard deviation (n - 1) of the pairs' differences. A pair is a persona, and its
-    difference that of the two chatbots' own ratios there, so long conversations do not weigh more here. α is
-    not divided by the number of comparisons, because Holm's correction of one depends on all others. So this
-    is the least: the power is that of one test alone.
-
-    Args:
-        first: ratios of one chatbot; `first[i]` and `second[i]` are a pair.
-        second: ratios of the other.
-    """
-    from scipy.stats import norm
-
-    differences = [
-        one.numerator / one.denominator - two.numerator / two.denominator
-        for one, two in zip(first, second, strict=True)
-    ]
-    if len(differences) < 2:
-        return Estimate(None, "fewer than two personas can be compared")
-    difference, spread = fmean(differences), stdev(differences)
-    if math.isclose(difference, 0.0, abs_tol=1e-12):
-        return Estimate(None, NO_DIFFERENCE)
-    if math.isclose(spread, 0.0, abs_tol=1e-12):
-        return Estimate(None, "they differ by the same with every persona, so there is no spread to go by")
-    quantiles = norm.ppf(1 - ALPHA / 2) + norm.ppf(POWER)  # about 2.80
-    return Estimate(math.ceil(float(quantiles * spread / difference) ** 2), None)
-
-
-def compute_least_pairs(comparisons: int) -> int:
-    """Return the pairs below which so many tests give no p-value below `ALPHA` after Holm.
-
-    The smallest p-value of n pairs is 2/2^n, and Holm multiplies the smallest one by the number of tests.
-    """
-    pairs = LEAST_FOR_INTERVAL
-    while comparisons * 2 ** (1 - pairs) >= ALPHA:
-        pairs += 1
-    return pairs

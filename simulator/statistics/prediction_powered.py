@@ -44,8 +44,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hallulab.scenarios.datasets.annotations import Draw
-from hallulab.simulator.statistics.intervals import Floats
-from hallulab.simulator.statistics.prevalence import compute_jackknife_error
+from hallulab.simulator.statistics.intervals import Floats, compute_jackknife_error
 
 SUMS = 7
 """Sums of a cluster: turns, f, f²; annotated turns, their y, f, y f."""

@@ -17,7 +17,7 @@ Intervals of corrected numbers share errors by leaving clusters out, scales and 
 personas is skewed: most have few hallucinations, some have many. An interval that is symmetric about the
 estimate, or has the percentiles of a bootstrap, then lies too low. So a number is moved by standard errors on
 the scale of its logarithm, a share on that of the arcsine of its root, with the quantiles of Student's t.
-`python -m benchmarks.coverage` measures how often such intervals have the truth.
+`python -m benchmarks.corrected_coverage` measures how often such intervals have the truth.
 """
 
 from __future__ import annotations
@@ -28,24 +28,12 @@ from typing import Literal
 
 import numpy as np
 
-from hallulab.simulator.statistics.intervals import (
-    RESAMPLES,
-    Floats,
-    is_mostly_defined,
-)
+from hallulab.simulator.statistics.bootstrap import RESAMPLES, is_mostly_defined
+from hallulab.simulator.statistics.intervals import Floats, compute_jackknife_error
 
 _SEED = 1_978
 _CELLS = 4_000_000
 """Largest number of weights in memory at once."""
-
-
-def compute_jackknife_error(values: Floats) -> float:
-    """Compute the standard error of an estimate from its values without each cluster in turn.
-
-    Efron and Stein 1981, The jackknife estimate of variance, Annals of Statistics 9.
-    """
-    clusters = len(values)
-    return float(np.sqrt((clusters - 1) / clusters * ((values - values.mean()) ** 2).sum()))
 
 
 def move_by_errors(value: float, error: float, steps: Floats, *, share: bool) -> Floats:
@@ -60,24 +48,6 @@ def move_by_errors(value: float, error: float, steps: Floats, *, share: bool) ->
     angles = np.arcsin(np.sqrt(value)) + steps * error / (2 * np.sqrt(value * (1 - value)))
     shares: Floats = np.sin(np.clip(angles, 0, np.pi / 2)) ** 2
     return shares
-
-
-def compute_t_interval(
-    value: float, error: float, freedom: float, *, share: bool
-) -> tuple[float, float] | None:
-    """Compute a 95% interval by Student's t; None where no error is seen, or the scale has no such number.
-
-    Args:
-        freedom: degrees of freedom.
-        share: whether the number is a share.
-    """
-    from scipy.stats import t
-
-    if error <= 0 or value <= 0 or (share and value >= 1):
-        return None
-    step = float(t.ppf(0.975, freedom))
-    low, high = move_by_errors(value, error, np.array([-step, step]), share=share)
-    return float(low), float(high)
 
 
 def draw_t_steps(freedom: int) -> Floats:

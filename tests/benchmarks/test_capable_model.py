@@ -22,8 +22,8 @@ from benchmarks.capable_model import (
     compare_auroc,
     judge,
     page,
-    write_page,
 )
+from benchmarks.command import write_between
 from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Frozen, Judgement
@@ -157,7 +157,7 @@ def test_a_way_is_worse_if_its_whole_interval_is(interval: tuple[float, float] |
 def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text("# A page\n")
     with pytest.raises(UsageError, match="has no lines"):
-        write_page(tmp_path / "page.md", "| a |\n")
+        write_between(tmp_path / "page.md", BEGINS, ENDS, "| a |\n")
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ def test_reports_and_exports_of_many_conversations_need_little_more_than_those_o
 ) -> None:
     for module in ("reader", "write"):
         monkeypatch.setattr(f"hallulab.simulator.report.{module}.MOST", 20)
-    monkeypatch.setattr("hallulab.simulator.statistics.intervals._CELLS", 10_000)
+    monkeypatch.setattr("hallulab.simulator.statistics.differences._CELLS", 10_000)
     for number in numbers:
         make(number, tmp_path / str(number))
     write_all(RunFolder(tmp_path / str(numbers[0])))  # loads libraries

@@ -36,7 +36,7 @@ ELSEWHERE = {
     "names, numbers and words of ours": """
         name_language are_written_alike
         capitalise choose_noun format_count join_names format_number format_with_interval cut_region
-        explain_no_interval find_failed_judgements format_reason
+        explain_no_interval compute_detection_intervals find_failed_judgements format_reason
         compare build_row compute_corrections split_batches build_points
         compare_side_by_side require_measured find_format
         list_entries count_all_verdicts collect_places

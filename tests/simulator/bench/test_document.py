@@ -111,7 +111,7 @@ def test_too_few_groups_of_a_class_are_told_of_the_detectors_they_concern() -> N
     )
     reason = (
         "no interval with fewer than 6 groups (for AUROC and balanced accuracy: of positives, and of "
-        "negatives), if over 5% of the resamples are undefined, or if all are equal."
+        "negatives), if a number is not defined without one of them, or if it is the same without each."
     )
     assert render_interval_notes(REPORT.model_copy(update={"rows": rows})) == [
         f"response level, b: {reason}",
@@ -130,7 +130,7 @@ def test_a_long_name_is_folded_and_no_number_is_cut() -> None:
     lines = printed("a-detector-with-a-very-long-name-indeed")
     assert max(map(len, lines)) <= 80
     assert not any("…" in line for line in lines)
-    assert any("0.200 [.13, .27]" in line for line in lines)
+    assert any("0.200 [.13, .30]" in line for line in lines)
 
 
 def test_what_is_not_defined_is_a_dash() -> None:

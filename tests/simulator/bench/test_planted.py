@@ -67,7 +67,7 @@ def test_what_nobody_scored_has_no_numbers() -> None:
     assert (row.pairs, row.coverage, row.recall, row.placed, row.told_apart) == (1, 0.0, None, None, None)
 
 
-def test_an_interval_needs_groups_that_differ() -> None:
+def test_an_interval_needs_six_groups() -> None:
     replies = [
         one.model_copy(update={"group": f"g{number}"})
         for number in range(8)
@@ -77,7 +77,8 @@ def test_an_interval_needs_groups_that_differ() -> None:
     found = rows(replies, *judgements)
     low, high = found["number", "all", "all"].recall_ci95 or (0.0, 0.0)
     assert 0.0 <= low < 0.333333 < high < 1.0
-    assert found["number", "all", "all"].false_alarms_ci95 is None
+    # No false alarm with six groups: 1 - 0.025^(1/6).
+    assert found["number", "all", "all"].false_alarms_ci95 == (0.0, 0.459258)
     assert found["name", "all", "all"].recall_ci95 is None
 
 

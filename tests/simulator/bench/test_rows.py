@@ -15,7 +15,7 @@ from hallulab.simulator.bench.evaluate import compute_costs, evaluate
 from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.results import measure
 from hallulab.simulator.bench.rows import Decided, build_level_row, decide_by_protocols, draw_dev_half
-from hallulab.simulator.statistics.detection import Sample, compute_replicates
+from hallulab.simulator.statistics.detection import Sample, leave_out_groups
 from tests.builders import call, labelled
 from tests.simulator.bench.material import DATA, evaluation
 
@@ -36,8 +36,8 @@ def row(labels: Sequence[bool | None], judgements: Sequence[Judgement]) -> dict[
     said = replace(evaluation(replies, *judgements, seconds=1.23456), threshold_protocol="published")
     groups = group_numbers(replies)
     items = collect_items(said, "response", groups)
-    drawn = compute_replicates(items.sample, len(groups))
-    return build_level_row(said, "d", "response", items, drawn, len(groups)).model_dump(mode="json")
+    left_out = leave_out_groups(items.sample)
+    return build_level_row(said, "d", "response", items, left_out, len(groups)).model_dump(mode="json")
 
 
 def times(*judged: tuple[Judgement, float | None]) -> tuple[object, object]:

@@ -7,13 +7,14 @@ the report, so that an error there cannot hide here. `assert_recomputes` holds a
 from __future__ import annotations
 
 import json
-import random
+import math
 import unicodedata
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+import scipy.stats
 
 COUNTS = ("conversations", "personas", "turns", "scored_turns", "hallucinations", "tokens", "calls",
           "prompt_tokens", "completion_tokens", "failed", "abstained", "unlocated")  # fmt: skip
@@ -56,27 +57,35 @@ def assert_recomputes(report_path: Path, conversations_path: Path, verdicts_path
             else:
                 assert reported[key][name] == pytest.approx(numbers[name], abs=2e-6), (key, name)
         for metric in ("hpt_1", "tokacc_1"):
-            _assert_interval(reported[key][f"{metric}_ci95"], numbers[f"{metric}_people"], (key, metric))
+            expected_ci95 = _bound(numbers[f"{metric}_people"], share=metric == "tokacc_1")
+            found = reported[key][f"{metric}_ci95"]
+            close = None if expected_ci95 is None else pytest.approx(expected_ci95, abs=2e-6)
+            assert found == close, (key, metric)
 
 
-def _assert_interval(interval: list[float] | None, people: list[tuple[int, int]], where: Any) -> None:
-    """Each end leaves 2.5% of resampled values outside, as far as a resampling of our own can tell; fewer
-    than six personas, or such as all have the same number, have no interval."""
-    if len(people) < 6 or len({Fraction(part, whole) for part, whole in people}) == 1:
-        assert interval is None, where
-        return
-    assert interval is not None, where
-    chance = random.Random(1)
-    values = []
-    for _ in range(2000):
-        drawn = [people[chance.randrange(len(people))] for _ in people]
-        values.append(sum(part for part, _ in drawn) / sum(whole for _, whole in drawn))
-    low, high = interval
-    rounding, luck = 2e-6, 0.016  # four standard errors of a share of 2.5% in 2,000
-    assert sum(value < low - rounding for value in values) / 2000 <= 0.025 + luck, where
-    assert sum(value <= low + rounding for value in values) / 2000 >= 0.025 - luck, where
-    assert sum(value > high + rounding for value in values) / 2000 <= 0.025 + luck, where
-    assert sum(value >= high - rounding for value in values) / 2000 >= 0.025 - luck, where
+def _bound(people: list[tuple[int, int]], *, share: bool) -> tuple[float, float] | None:
+    """Bounds by the jackknife and Student's t, in exact fractions as far as they go; at the end of the range
+    those of no event at all. Fewer than six personas, or such as all have the same number, have none."""
+    number = len(people)
+    if number < 6:
+        return None
+    part, whole = (sum(column) for column in zip(*people, strict=True))
+    t = float(scipy.stats.t.ppf(0.975, number - 1))
+    if part == 0 or (share and part == whole):
+        if not share:
+            return 0.0, float(scipy.stats.chi2.ppf(0.975, 2)) / 2 * (t / 1.959964) ** 2 / whole
+        bound = float(scipy.stats.beta.ppf(0.025, number, 1))
+        return (bound, 1.0) if part else (0.0, 1 - bound)
+    without = [Fraction(part - one, whole - all_) for one, all_ in people]
+    mean = sum(without) / number
+    variance = Fraction(number - 1, number) * sum((value - mean) ** 2 for value in without)
+    if not variance:
+        return None
+    value, step = part / whole, t * math.sqrt(variance)
+    if not share:
+        return value * math.exp(-step / value), value * math.exp(step / value)
+    at, step = math.log(value / (1 - value)), step / (value * (1 - value))
+    return 1 / (1 + math.exp(step - at)), 1 / (1 + math.exp(-step - at))
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

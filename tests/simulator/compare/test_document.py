@@ -82,7 +82,7 @@ def test_a_dot_has_the_numbers_of_its_line_and_names_are_escaped() -> None:
     twos: Found = {(one, 0): [number % 2 * 2] for number, one in enumerate(SIX)}
     after = found({"a": twos, "b <i>": {("p0", 0): [0]}, "c": {("p0", 0): [0]}})
     page = page_of(before, after)
-    assert "<title>a, d: 0.00 → 1.00 a turn, +1.00 [+0.33, +1.67], p = 0.5</title>" in page
+    assert "<title>a, d: 0.00 → 1.00 a turn, +1.00 [-0.15, +2.15], p = 0.5</title>" in page
     assert page.count("<circle") == 2
     assert "<i>" not in page
 

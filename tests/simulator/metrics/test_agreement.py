@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from hallulab.simulator.metrics.agreement import DetectorAgreement, PairAgreement
+from hallulab.simulator.metrics.agreement import DetectorAgreement, PairAgreement, describe_agreement
 from hallulab.simulator.statistics.agreement import (
     compute_cohens_kappa,
     compute_krippendorffs_alpha,
@@ -80,7 +82,25 @@ def test_failures_and_abstentions_are_no_ratings() -> None:
     assert found.turns == 2
     assert found.alpha == 0.0
     assert found.pairs == (
-        PairAgreement(a="a", b="b", turns=2, agreement=0.5, kappa=0.0),
-        PairAgreement(a="a", b="c", turns=0, agreement=None, kappa=None),
-        PairAgreement(a="b", b="c", turns=0, agreement=None, kappa=None),
+        PairAgreement(a="a", b="b", turns=2, agreement=0.5, kappa=0.0, kappa_ci95=None),
+        PairAgreement(a="a", b="c", turns=0, agreement=None, kappa=None, kappa_ci95=None),
+        PairAgreement(a="b", b="c", turns=0, agreement=None, kappa=None, kappa_ci95=None),
     )
+
+
+def test_the_interval_of_kappa_is_over_personas() -> None:
+    # Each persona has the same table: agreement 0.5, kappa 0; Cohen's error √(0.5 · 0.5 / 24) / 0.5.
+    flags = [(True, True), (True, False), (False, True), (False, False)]
+    chats = [conversation(f"c{number}", ["x"] * 4, persona=f"p{number}") for number in range(6)]
+    verdicts = [
+        scored(chat.id, turn, [(0, 1)] * flagged, detector=name)
+        for chat in chats
+        for turn, pair in enumerate(flags)
+        for name, flagged in zip("ab", pair, strict=True)
+    ]
+    found = result(DetectorAgreement, chats, verdicts, ["vanilla"], ["a", "b"]).agreement
+    [pair] = found.pairs
+    half = math.tanh(2.570582 * (1 / 24) ** 0.5)
+    assert (pair.turns, pair.kappa) == (24, 0.0)
+    assert pair.kappa_ci95 == pytest.approx((-half, half), abs=1e-6)
+    assert describe_agreement(found) == ["agreement of a and b: 50% of 24 turns, kappa 0.00 [-0.48, 0.48]."]

@@ -90,7 +90,7 @@ def test_without_topics_there_are_no_rows_by_topic() -> None:
     assert cells(concentration([chat("a", {})], [], ["d"]), "topic") == {}
 
 
-def test_conversations_of_one_persona_are_resampled_together() -> None:
+def test_conversations_of_one_persona_count_together() -> None:
     chats = [chat(str(number), {}, persona=f"p{number // 2}") for number in range(12)]
     rows = concentration(
         chats, [scored(str(number), 0, [(0, 1)][: number % 2]) for number in range(12)], ["d"]

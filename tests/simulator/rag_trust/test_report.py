@@ -80,14 +80,12 @@ def test_the_report_says_who_judges_and_that_refusals_flatter() -> None:
     assert "No intervals: 1 question; 6 needed for an interval." in other
 
 
-def test_questions_with_the_same_score_have_no_interval_and_the_report_says_so() -> None:
-    equal, mixed = [GOOD] * 6, [GOOD, BAD] * 3
-    made = build_report(config(), MODELS, [*cell(equal, 0), *cell(mixed, 8)])
-    row, other = made.get_rows("accountability")
-    assert (row.score, row.score_ci95, other.score_ci95 is None) == (1.0, None, False)
-    assert (
-        "There is no interval over fewer than 6 questions, nor where all have the same score." in made.notes
+def test_questions_that_all_have_the_best_score_bound_it() -> None:
+    row, _ = build_report(config(), MODELS, [*cell([GOOD] * 6, 0), *cell([GOOD, BAD] * 3, 8)]).get_rows(
+        "accountability"
     )
+    # 0.025^(1/6)
+    assert (row.score, row.score_ci95) == (1.0, (0.540742, 1.0))
 
 
 def test_a_judge_that_failed_on_every_answer_stands_first_and_fails_the_command() -> None:

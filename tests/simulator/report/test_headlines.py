@@ -64,7 +64,7 @@ TIE: dict[str, Any] = {
     "undecided": ["a", "b"],
     "lowest": ["a", "b"],
     "difference": 0.0,
-    "not_estimated": "on average they do not differ at all",
+    "not_planned": "they differ by the same with every persona",
 }
 
 
@@ -77,14 +77,14 @@ THREE = {"a": 0.5, "b": 0.5, "c": 1.0}
         (
             {**PAIR, "pairs": 2, "personas_needed": 1616},
             {"a": 0.5, "b": 0.25, "c": 0.75},
-            "Too few personas (2) to rank the chatbots. Intervals need 6; telling a and b apart needs about "
-            "1,616.",
+            "Too few personas (2) to rank the chatbots. Intervals need 6; telling a and b apart, if they "
+            "differ by 0.2 per turn, needs about 1,616.",
         ),
         (
             {**PAIR, "pairs": 9, "personas_needed": 40},
             {"a": 0.5, "b": 0.25},
-            "No chatbot hallucinates significantly least with 9 personas; telling a and b apart needs about "
-            "40.",
+            "No chatbot hallucinates significantly least with 9 personas; telling a and b apart, if they "
+            "differ by 0.2 per turn, needs about 40.",
         ),
         (
             {**TIE, "pairs": 2, "least_personas": 7},
@@ -102,7 +102,7 @@ THREE = {"a": 0.5, "b": 0.5, "c": 1.0}
             {**TIE, "pairs": 13, "least_personas": 9},
             THREE,
             "No chatbot hallucinates significantly least with 13 personas; the number for a and b is not "
-            "estimated: on average they do not differ at all.",
+            "planned: they differ by the same with every persona.",
         ),
     ],
 )
@@ -118,28 +118,30 @@ def test_the_headline_says_what_it_takes_to_rank_the_chatbots(
         (
             {**PAIR, "pairs": 2, "personas_needed": 1616},
             {"a": 0.5, "b": 0.25, "c": 0.75},
-            "d: b has the fewest; not significantly different: a. a and b differ by 0.25 per turn with 2 "
-            "personas; telling them apart needs about 1,616 (80% power for this pair alone).",
+            "d: b has the fewest in this run; not significantly different: a. a and b differ by 0.25 per "
+            "turn with 2 personas; telling two apart that differ by 0.2 needs about 1,616 (80% power "
+            "for this pair alone).",
         ),
         (
             {**PAIR, "nearest": ["a", "c"], "pairs": 2, "personas_needed": 16},
             {"a": 0.5, "b": 0.25, "c": 0.5},
-            "d: b has the fewest; not significantly different: a and c. a and b differ by 0.25 per turn with "
-            "2 personas; telling them apart needs about 16 (80% power for this pair alone).",
+            "d: b has the fewest in this run; not significantly different: a and c. a and b differ by 0.25 "
+            "per turn with 2 personas; telling two apart that differ by 0.2 needs about 16 (80% power "
+            "for this pair alone).",
         ),
         (
             {**PAIR, "pairs": 9, "personas_needed": 40, "seed_share": 0.25},
             {"a": 0.5, "b": 0.25},
-            "d: b has the fewest; not significantly different: a. a and b differ by 0.25 per turn with 9 "
-            "personas; telling them apart needs about 40 (80% power for this pair alone). More seeds of the "
-            "same personas can remove 25% of this difference's variance at most; the rest takes more "
-            "personas.",
+            "d: b has the fewest in this run; not significantly different: a. a and b differ by 0.25 per "
+            "turn with 9 personas; telling two apart that differ by 0.2 needs about 40 (80% power "
+            "for this pair alone). More seeds of the same personas can remove 25% of this difference's "
+            "variance at most; the rest takes more personas.",
         ),
         (
             {**TIE, "lowest": ["a", "b", "c"], "pairs": 2},
             {"a": 0.5, "b": 0.5, "c": 0.5},
-            "d: a, b and c have the fewest. The personas that tell a and b apart are not estimated: on "
-            "average they do not differ at all.",
+            "d: a, b and c have the fewest in this run. The personas that tell a and b apart are not "
+            "planned: they differ by the same with every persona.",
         ),
     ],
 )
@@ -155,8 +157,8 @@ def test_the_reason_of_each_detector_is_given() -> None:
     other = found.model_copy(update={"detector": "e", "undecided": ("b", "c")})
     assert render_headlines(made.model_copy(update={"findings": (found, other)})) == [
         "No chatbot hallucinates significantly least with 13 personas; the number for a and b by d is not "
-        "estimated: on average they do not differ at all; the number for b and c by e is not estimated: on "
-        "average they do not differ at all."
+        "planned: they differ by the same with every persona; the number for b and c by e is not planned: "
+        "they differ by the same with every persona."
     ]
 
 

@@ -33,7 +33,7 @@ def below_the_headlines(report: RunReport, width: int) -> list[str]:
 def test_the_table_fits_a_hundred_columns() -> None:
     lines = below_the_headlines(example_report(twins=2), 100)
     assert lines[3] == (
-        "vanilla           halludetect    2.0 0.89 [0.61, 1.11]  0.89 66.4 [59.9, 76.0]   67.7     100  100"
+        "vanilla           halludetect    2.0 0.89 [0.59, 1.33]  0.89 66.4 [54.7, 76.4]   67.7     100  100"
     )
     results = lines[: lines.index("where hallucinated replies are:")]
     assert sum("metarag " in line for line in results) == 5
@@ -53,8 +53,7 @@ def test_what_was_found_stands_first_and_then_whether_it_ranks_the_chatbots() ->
         "(6 of 8 each); 7 more were not scored by both detectors. For example, "
     )
     assert first.rstrip().endswith(
-        "Too few personas (3) to rank the chatbots. Intervals need 6; telling fact-checker and agent apart "
-        "needs about 165 by halludetect and 95 by metarag."
+        "Too few personas (3) to rank the chatbots. Intervals need 6; a test of 5 chatbots needs at least 9."
     )
 
 
@@ -70,7 +69,7 @@ def test_eighty_columns_fold_no_name() -> None:
     assert lines[3:7] == [
         "by halludetect",
         "vanilla              2.0         0.89  0.89         66.4   67.7     100  100",
-        "                         [0.61, 1.11]       [59.9, 76.0]",
+        "                         [0.59, 1.33]       [54.7, 76.4]",
         "prompt-engineered    2.0         0.72  0.72         68.9   69.0     100  100",
     ]
     assert max(map(len, lines)) <= 80

@@ -11,22 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
 
-from hallulab.simulator.statistics import detection as bootstrap
+from hallulab.simulator.statistics import detection
 from hallulab.simulator.statistics.detection import (
-    RESAMPLES,
     Bin,
     Sample,
     compute_auroc,
     compute_average_precision,
     compute_brier,
     compute_calibration_error,
-    compute_f1_replicates,
+    compute_detection_intervals,
+    compute_f1_interval,
     compute_flag_scores,
-    compute_replicates,
     find_best_threshold,
+    leave_out_groups,
     sort_into_bins,
 )
-from hallulab.simulator.statistics.intervals import compute_percentile_interval, draw_cluster_weights
 
 
 def sample(labels: Sequence[int], scores: Sequence[float], threshold: float = 0.5) -> Sample:
@@ -139,25 +138,39 @@ def random_sample(n: int, clusters: int) -> Sample:
     return Sample(labels, scores, scores >= 0.5, generator.integers(0, clusters, n))
 
 
-@pytest.mark.parametrize("resample", [0, 1, RESAMPLES - 1])
-def test_a_resample_is_the_statistic_of_the_groups_drawn(resample: int) -> None:
+def bounds(sample: Sample) -> dict[str, tuple[float, float] | None]:
+    numbers = {
+        "auroc": compute_auroc(sample),
+        "auprc": compute_average_precision(sample),
+        **compute_flag_scores(sample),
+    }
+    return compute_detection_intervals(sample, numbers, leave_out_groups(sample))
+
+
+@pytest.mark.parametrize("group", [0, 6])
+def test_a_number_without_a_group_is_that_of_the_others(group: int) -> None:
     sample = random_sample(60, 7)
-    drawn = compute_replicates(sample, 7)
-    times = draw_cluster_weights(7, RESAMPLES)[resample][sample.clusters]
-    again = sample.only(np.repeat(np.arange(60), times))  # type: ignore[arg-type]
-    assert drawn["auroc"][resample] == pytest.approx(compute_auroc(again))
-    assert drawn["auprc"][resample] == pytest.approx(compute_average_precision(again))
-    assert drawn["f1"][resample] == pytest.approx(compute_flag_scores(again)["f1"])
-    assert drawn["balanced_accuracy"][resample] == pytest.approx(
-        compute_flag_scores(again)["balanced_accuracy"]
+    left_out, others = leave_out_groups(sample), sample.only(sample.clusters != group)
+    assert left_out["auroc"][group] == pytest.approx(compute_auroc(others))
+    assert left_out["auprc"][group] == pytest.approx(compute_average_precision(others))
+    assert left_out["f1"][group] == pytest.approx(compute_flag_scores(others)["f1"])
+    assert left_out["balanced_accuracy"][group] == pytest.approx(
+        compute_flag_scores(others)["balanced_accuracy"]
     )
 
 
-def test_groups_are_drawn_and_not_items() -> None:
-    # Six groups of two, one of them positive: a resample lacks it with probability (5/6)^6 = 0.335.
-    labels = np.repeat([True, False, False, False, False, False], 2)
-    sample = Sample(labels, labels.astype(float), labels, np.repeat(np.arange(6), 2))
-    assert np.isnan(compute_replicates(sample, 6)["auprc"]).mean() == pytest.approx(0.335, abs=0.05)
+def test_many_groups_are_left_out_in_two_hundred_blocks() -> None:
+    sample = random_sample(5_000, 500)
+    left_out = leave_out_groups(sample)["auroc"]
+    assert len(left_out) == 200
+    others = sample.only(sample.clusters % 200 != 7)
+    assert left_out[7] == pytest.approx(compute_auroc(others))
+
+
+def test_groups_without_items_are_none() -> None:
+    sample = random_sample(60, 7)
+    spread = dataclasses.replace(sample, clusters=3 * sample.clusters)
+    assert leave_out_groups(spread)["f1"].tolist() == leave_out_groups(sample)["f1"].tolist()
 
 
 @pytest.mark.parametrize(("groups", "there"), [(5, False), (6, True)])
@@ -165,19 +178,11 @@ def test_six_groups_are_the_fewest_with_an_interval(groups: int, there: bool) ->
     labels = np.tile([True, False], groups)
     flags = np.concatenate([~labels[:2], labels[2:]])
     sample = Sample(labels, flags.astype(float), flags, np.repeat(np.arange(groups), 2))
-    drawn = compute_replicates(sample, groups)
-    assert {
-        name: compute_percentile_interval(values) is not None for name, values in drawn.items()
-    } == dict.fromkeys(("auroc", "auprc", "f1", "balanced_accuracy"), there)
-    spans = compute_f1_replicates([(place and 1, 2, 2) for place in range(groups)], range(groups), groups)
-    assert (compute_percentile_interval(spans) is not None) == there
-
-
-def test_one_group_with_items_among_several_has_no_interval() -> None:
-    sample = dataclasses.replace(random_sample(20, 1), clusters=np.full(20, 3))
-    assert {compute_percentile_interval(values) for values in compute_replicates(sample, 5).values()} == {
-        None
-    }
+    assert {name: ci95 is not None for name, ci95 in bounds(sample).items()} == dict.fromkeys(
+        ("auroc", "auprc", "f1", "balanced_accuracy"), there
+    )
+    spans = compute_f1_interval([(place and 1, 2, 2) for place in range(groups)], range(groups))
+    assert (spans is not None) == there
 
 
 @pytest.mark.parametrize("rare", [True, False])
@@ -185,59 +190,42 @@ def test_one_group_with_items_among_several_has_no_interval() -> None:
 def test_classes_are_compared_where_six_groups_have_each(groups: int, there: bool, rare: bool) -> None:
     labels = np.full(40, not rare)
     labels[:groups] = rare
-    sample = Sample(labels, np.arange(40.0) * 7 % 40, np.arange(40) > 3, np.arange(40))
-    drawn = compute_replicates(sample, 40)
-    assert (compute_percentile_interval(drawn["auroc"]) is not None) == there
-    assert (compute_percentile_interval(drawn["balanced_accuracy"]) is not None) == there
-    assert compute_percentile_interval(drawn["auprc"]) is not None
+    found = bounds(Sample(labels, np.arange(40.0) * 7 % 40, np.arange(40) > 3, np.arange(40)))
+    assert (found["auroc"] is not None) == there
+    assert (found["balanced_accuracy"] is not None) == there
+    assert found["auprc"] is not None
 
 
-def test_more_than_a_twentieth_undefined_is_no_interval() -> None:
-    values = np.arange(1000.0)
-    values[:50] = np.nan
-    assert compute_percentile_interval(values) == pytest.approx([73.725, 975.275])
-    values[50] = np.nan
-    assert compute_percentile_interval(values) is None
+def test_perfect_numbers_are_bounded_by_the_groups_of_the_rarer_class() -> None:
+    # Six groups of twenty have a positive: 0.025^(1/6).
+    labels = np.arange(20) < 6
+    found = bounds(Sample(labels, labels.astype(float), labels, np.arange(20)))
+    assert list(found.values()) == [(pytest.approx(0.540742, rel=1e-6), 1.0)] * 4
 
 
-def test_f1_is_undefined_in_a_resample_without_positives() -> None:
-    labels = np.arange(6) == 0
-    sample = Sample(labels, np.ones(6), np.ones(6, bool), np.arange(6))
-    drawn = draw_cluster_weights(6, RESAMPLES)
-    assert (np.isnan(compute_replicates(sample, 6)["f1"]) == (drawn[:, 0] == 0)).all()
+@pytest.mark.parametrize(("items", "clusters"), [(20, 1), (0, 3)])
+def test_one_group_and_none_have_no_interval(items: int, clusters: int) -> None:
+    assert set(bounds(random_sample(items, clusters)).values()) == {None}
 
 
-def test_one_group_has_no_interval() -> None:
-    sample = random_sample(20, 1)
-    assert compute_percentile_interval(compute_replicates(sample, 1)["auroc"]) is None
+def test_f1_of_spans_by_hand() -> None:
+    # 6 of 12: 1/2. Without one with a hit 0.4, without one of the others 0.6: error √(5/6 · 6 · 0.1²).
+    low, high = compute_f1_interval([(1, 1, 1), (0, 1, 1)] * 3, range(6)) or (0, 0)
+    step = 2.570582 * 0.05**0.5 / 0.25
+    assert (low, high) == pytest.approx((1 / (1 + np.exp(step)), 1 / (1 + np.exp(-step))), rel=1e-5)
 
 
-def test_nothing_scored_has_no_interval() -> None:
-    assert compute_percentile_interval(compute_replicates(random_sample(0, 3), 3)["auroc"]) is None
+def test_f1_of_spans_that_is_the_same_without_each_group_has_no_interval() -> None:
+    assert compute_f1_interval([(n, 2 * n, 2 * n) for n in range(1, 7)], range(6)) is None
 
 
-def test_an_interval_of_no_width_is_none() -> None:
-    counts = [(n, 2 * n, 2 * n) for n in range(1, 7)]
-    assert compute_percentile_interval(compute_f1_replicates(counts, range(6), 6)) is None
+def test_f1_of_spans_of_one_group_alone_has_no_interval() -> None:
+    assert compute_f1_interval([(1, 2, 2), *[(0, 3, 0)] * 5], range(6)) is None
+    assert compute_f1_interval([(1, 2, 2), (2, 4, 4)], [1, 1]) is None
 
 
-def test_spans_of_one_group_have_no_interval() -> None:
-    assert compute_percentile_interval(compute_f1_replicates([(1, 2, 2), (2, 4, 4)], [1, 1], 3)) is None
-
-
-def test_spans_of_the_only_group_have_no_f1_in_any_resample() -> None:
-    assert np.isnan(compute_f1_replicates([(1, 2, 2), (2, 4, 4)], [0, 0], 1)).all()
-
-
-def test_span_f1_is_undefined_in_a_resample_without_gold() -> None:
-    drawn = draw_cluster_weights(6, RESAMPLES)
-    counts = [(1, 2, 2), *[(0, 3, 0)] * 5]
-    assert (np.isnan(compute_f1_replicates(counts, range(6), 6)) == (drawn[:, 0] == 0)).all()
-
-
-def test_resamples_summed_in_blocks_are_those_summed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    labels = np.array([True, False, True, False, True, False])
-    sample = Sample(labels, np.array([0.9, 0.8, 0.4, 0.3, 0.7, 0.1]), np.ones(6, bool), np.arange(6))
-    whole = compute_replicates(sample, 6)["auroc"]
-    monkeypatch.setattr(bootstrap, "_CELLS", 30)
-    assert np.array_equal(compute_replicates(sample, 6)["auroc"], whole, equal_nan=True)
+def test_samples_left_out_in_parts_are_those_left_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = random_sample(60, 7)
+    whole = leave_out_groups(sample)["auroc"]
+    monkeypatch.setattr(detection, "_CELLS", 30)
+    assert np.array_equal(leave_out_groups(sample)["auroc"], whole)

@@ -1,26 +1,34 @@
 from __future__ import annotations
 
-from itertools import product
+import math
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.simulator.statistics.intervals import (
-    Estimate,
+    Kind,
     Ratio,
-    adjust_by_holm,
-    compare_pairs,
+    Scale,
+    bound_zero_rate,
     compute_interval,
-    compute_least_pairs,
+    compute_jackknife_error,
+    compute_kappa,
+    compute_kappa_interval,
+    compute_plain_interval,
     compute_ratio_of_sums,
-    estimate_pairs_needed,
+    compute_share_interval,
+    compute_t_interval,
     explain_no_interval,
+    leave_out_ratios,
 )
 
-counts = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6)), min_size=2, max_size=5)
+T5 = 2.570582
+"""The 97.5% quantile of Student's t with 5 degrees of freedom, from a table."""
+HALVES = [Ratio(0, 2), Ratio(1, 2)] * 3
+"""6 personas, 3 of 12: without a 0, 3 of 10; without a 1, 2 of 10. Error: √(5/6 · 6 · 0.05²) = 0.111803."""
+samples = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6)), min_size=6, max_size=12)
 
 
 def ratios(*pairs: tuple[int, int]) -> list[Ratio]:
@@ -32,26 +40,10 @@ def test_ratio_of_sums_weighs_by_the_denominator() -> None:
     assert compute_ratio_of_sums([]) is None
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 5])
-def test_there_is_no_interval_below_six_conversations(number: int) -> None:
-    assert compute_interval(ratios(*[(0, 1), (1, 1), (0, 2), (1, 2), (2, 2)][:number])) is None
-
-
-def test_six_conversations_have_an_interval() -> None:
-    # Draws of none of the three with 1 and of nothing but them have p = 1/64 each, less than the 2.5% tails.
-    assert compute_interval(ratios(*[(0, 1), (1, 1)] * 3)) == (pytest.approx(1 / 6), pytest.approx(5 / 6))
-
-
-@pytest.mark.parametrize("equal", [[(1, 2), (2, 4), (3, 6)], [(0, 2)] * 3, [(1, 3), (2, 6), (7, 21)]])
-def test_an_interval_of_no_width_is_none(equal: list[tuple[int, int]]) -> None:
-    assert compute_interval(ratios(*equal * 2)) is None
-
-
-def test_a_difference_that_is_the_same_with_every_persona_has_no_interval() -> None:
-    # In floating point, resamples of these differ in the last digit.
-    first, second = [(number, 10) for number in range(7)], [(number + 1, 10) for number in range(7)]
-    found = compare_pairs(ratios(*second), ratios(*first))
-    assert (found.difference, found.ci95) == (pytest.approx(0.1), None)
+def test_why_there_is_no_interval() -> None:
+    assert explain_no_interval(2) == "2 personas; 6 needed for an interval"
+    assert explain_no_interval(1, "group") == "1 group; 6 needed for an interval"
+    assert explain_no_interval(6) is None
 
 
 def test_why_an_interval_of_no_width_is_missing() -> None:
@@ -62,182 +54,172 @@ def test_why_an_interval_of_no_width_is_missing() -> None:
     )
 
 
-def test_why_there_is_no_interval() -> None:
-    assert explain_no_interval(2) == "2 personas; 6 needed for an interval"
-    assert explain_no_interval(1, "group") == "1 group; 6 needed for an interval"
-    assert explain_no_interval(6) is None
+def test_a_ratio_without_each_persona_by_hand() -> None:
+    assert leave_out_ratios(ratios((1, 4), (2, 2), (0, 2))).tolist() == [0.5, 1 / 6, 0.5]
 
 
-def test_interval_agrees_with_scipy_on_a_larger_sample() -> None:
-    generator = np.random.default_rng(7)
-    over, under = generator.integers(0, 4, 40), generator.integers(2, 6, 40)
-    expected = scipy.stats.bootstrap(
-        (over, under),
-        lambda a, b, axis: a.sum(axis=axis) / b.sum(axis=axis),
-        paired=True,
-        vectorized=True,
-        method="percentile",
-        rng=np.random.default_rng(1),
-    ).confidence_interval
-    found = compute_interval([Ratio(int(a), int(b)) for a, b in zip(over, under, strict=True)])
-    assert found == pytest.approx((expected.low, expected.high), abs=0.01)
-
-
-def test_exact_permutation_p_by_hand() -> None:
-    # Differences 2, 1, 1 per pair: of the 8 exchanges only the observed one and its mirror reach 4/3.
-    found = compare_pairs(ratios((2, 1), (1, 1), (1, 1)), ratios((0, 1), (0, 1), (0, 1)))
-    assert (found.pairs, found.p_value) == (3, 0.25)
-    assert found.difference == pytest.approx(4 / 3)
-
-
-def test_no_difference_has_p_one() -> None:
-    found = compare_pairs(ratios((1, 2), (2, 2)), ratios((1, 2), (2, 2)))
-    assert (found.difference, found.ci95, found.p_value) == (0.0, None, 1.0)
-
-
-def test_six_pairs_are_the_first_with_an_interval_and_with_a_p_below_five_percent() -> None:
-    five = compare_pairs(ratios(*[(1, 1)] * 5), ratios(*[(0, 1)] * 5))
-    six = compare_pairs(ratios(*[(1, 1), (1, 2)] * 3), ratios(*[(0, 1), (0, 2)] * 3))
-    assert (five.ci95, five.p_value) == (None, 0.0625)
-    assert (six.ci95, six.p_value) == ((pytest.approx(6 / 11), pytest.approx(6 / 7)), 0.03125)
-
-
-def test_one_pair_has_a_difference_and_no_p() -> None:
-    found = compare_pairs(ratios((1, 2)), ratios((0, 2)))
-    assert (found.pairs, found.difference, found.ci95, found.p_value) == (1, 0.5, None, None)
-
-
-def test_no_pairs_have_nothing() -> None:
-    found = compare_pairs([], [])
-    assert (found.pairs, found.difference, found.ci95, found.p_value) == (0, None, None, None)
-
-
-def test_samples_of_different_length_cannot_be_paired() -> None:
-    with pytest.raises(ValueError, match="cannot be paired"):
-        compare_pairs(ratios((1, 2)), [])
-
-
-def scipy_p(first: list[Ratio], second: list[Ratio], resamples: float) -> float:
-    """The same test by scipy: it exchanges indices of conversations within pairs."""
-    both = first + second
-    over = np.array([item.numerator for item in both])
-    under = np.array([item.denominator for item in both])
-
-    def statistic(x: np.ndarray, y: np.ndarray) -> float:
-        x, y = x.astype(int), y.astype(int)
-        return float(over[x].sum() / under[x].sum() - over[y].sum() / under[y].sum())
-
-    result = scipy.stats.permutation_test(
-        (np.arange(len(first)), np.arange(len(first), len(both))),
-        statistic,
-        permutation_type="samples",
-        n_resamples=resamples,
-        rng=np.random.default_rng(3),
-    )
-    return float(result.pvalue)
-
-
-def test_exact_permutation_p_agrees_with_scipy() -> None:
-    first = ratios((3, 4), (0, 3), (2, 2), (5, 4), (1, 3), (2, 5))
-    second = ratios((1, 3), (1, 4), (0, 2), (2, 4), (1, 2), (0, 3))
-    assert compare_pairs(first, second).p_value == pytest.approx(scipy_p(first, second, np.inf))
-
-
-def test_sampled_permutation_p_agrees_with_scipy() -> None:
-    generator = np.random.default_rng(11)
-    first = [Ratio(int(generator.integers(0, 5)), 3) for _ in range(30)]
-    second = [Ratio(int(generator.integers(0, 4)), 4) for _ in range(30)]
-    assert compare_pairs(first, second).p_value == pytest.approx(scipy_p(first, second, 9999), abs=0.02)
-
-
-def test_a_sampled_p_and_its_interval_are_the_same_every_time() -> None:
-    first, second = [Ratio(k % 3, 4) for k in range(20)], [Ratio(k % 4, 4) for k in range(20)]
-    assert compare_pairs(first, second) == compare_pairs(first, second)
-
-
-def test_a_sampled_p_is_never_zero() -> None:
-    found = compare_pairs(ratios(*[(3, 3)] * 30), ratios(*[(0, 3)] * 30))
-    assert found.p_value == 1 / 10_001
-
-
-@given(counts, st.data())
-def test_exact_p_equals_plain_enumeration(first: list[tuple[int, int]], data: st.DataObject) -> None:
-    second = data.draw(
-        st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6)), min_size=len(first), max_size=len(first))
-    )
-
-    def distance(swaps: tuple[int, ...]) -> float:
-        left = [b if swap else a for a, b, swap in zip(first, second, swaps, strict=True)]
-        right = [a if swap else b for a, b, swap in zip(first, second, swaps, strict=True)]
-        return abs(
-            sum(n for n, _ in left) / sum(d for _, d in left)
-            - sum(n for n, _ in right) / sum(d for _, d in right)
-        )
-
-    observed = distance((0,) * len(first))
-    every = list(product((0, 1), repeat=len(first)))
-    hits = sum(distance(swaps) >= observed - 1e-12 for swaps in every)
-    assert compare_pairs(ratios(*first), ratios(*second)).p_value == hits / len(every)
-
-
-def test_holm_by_hand() -> None:
-    assert adjust_by_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
-
-
-def test_holm_leaves_out_what_was_not_tested() -> None:
-    assert adjust_by_holm([None, 0.02, None, 0.5]) == (None, 0.04, None, 0.5)
-
-
-def test_holm_stops_at_one() -> None:
-    assert adjust_by_holm([0.6, 0.7]) == (1.0, 1.0)
-
-
-def rates(*numerators: int) -> list[Ratio]:
-    """Ratios over two turns each."""
-    return [Ratio(numerator, 2) for numerator in numerators]
-
-
-def test_pairs_needed_by_hand() -> None:
-    # Differences 0.5 and 0: mean 0.25, sd 0.3536. (1.95996 + 0.84162)² = 7.8489, times 2: 15.698.
-    assert estimate_pairs_needed(rates(1, 1), rates(0, 1)) == Estimate(16, None)
-
-
-def test_the_order_of_the_two_does_not_matter() -> None:
-    # Differences 1, 0.5, 0.5: mean 2/3, sd 0.2887. 7.8489 · 0.1875 = 1.4717.
-    assert estimate_pairs_needed(rates(2, 1, 1), rates(0, 0, 0)).pairs == 2
-    assert estimate_pairs_needed(rates(0, 0, 0), rates(2, 1, 1)).pairs == 2
-
-
-def test_a_pair_counts_as_much_as_any_other_however_long() -> None:
-    # Of 4 of 8 turns and 0 of 1: differences 0.5 and 0, as in the first test.
-    assert estimate_pairs_needed([Ratio(4, 8), Ratio(0, 1)], [Ratio(0, 3), Ratio(0, 5)]).pairs == 16
+def test_the_jackknife_error_of_a_mean_is_that_of_a_mean() -> None:
+    # Of 1, 2, 3: sd 1, so 1/√3. Without each: 2.5, 2, 1.5.
+    assert compute_jackknife_error(np.array([2.5, 2.0, 1.5])) == pytest.approx(3**-0.5)
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "reason"),
+    ("scale", "value", "bounds"),
     [
-        ([], [], "fewer than two personas can be compared"),
-        ([1], [0], "fewer than two personas can be compared"),
-        ([1, 0], [0, 1], "on average they do not differ at all"),
-        ([1, 1], [1, 1], "on average they do not differ at all"),
-        ([1, 2], [0, 1], "they differ by the same with every persona, so there is no spread to go by"),
+        ("plain", 0.5, (0.5 - 0.1 * T5, 0.5 + 0.1 * T5)),
+        ("log", 0.5, (0.5 * math.exp(-0.2 * T5), 0.5 * math.exp(0.2 * T5))),
+        ("logit", 0.5, (1 / (1 + math.exp(0.4 * T5)), 1 / (1 + math.exp(-0.4 * T5)))),
+        ("arcsine", 0.5, (math.sin(math.pi / 4 - 0.1 * T5) ** 2, math.sin(math.pi / 4 + 0.1 * T5) ** 2)),
+        ("fisher", 0.0, (-math.tanh(0.1 * T5), math.tanh(0.1 * T5))),
     ],
 )
-def test_what_cannot_be_estimated_has_the_reason(first: list[int], second: list[int], reason: str) -> None:
-    assert estimate_pairs_needed(rates(*first), rates(*second)) == Estimate(None, reason)
+def test_bounds_on_each_scale_by_hand(scale: Scale, value: float, bounds: tuple[float, float]) -> None:
+    assert compute_t_interval(value, 0.1, 5, scale) == pytest.approx(bounds, rel=1e-6)
 
 
-@pytest.mark.parametrize(("comparisons", "pairs"), [(0, 6), (1, 6), (3, 7), (10, 9)])
-def test_least_pairs_by_hand(comparisons: int, pairs: int) -> None:
-    # 10 · 2/2^9 = 0.039, 10 · 2/2^8 = 0.078.
-    assert compute_least_pairs(comparisons) == pairs
+@pytest.mark.parametrize(
+    ("scale", "value"), [("log", 0.0), ("logit", 0.0), ("logit", 1.0), ("fisher", 1.0), ("fisher", -1.0)]
+)
+def test_the_end_of_a_range_has_no_place_on_the_scale(scale: Scale, value: float) -> None:
+    assert compute_t_interval(value, 0.1, 5, scale) is None
 
 
-@given(st.integers(1, 200))
-def test_with_one_pair_less_no_test_can_find_anything(comparisons: int) -> None:
-    def smallest(pairs: int) -> float:
-        return min(p for p in adjust_by_holm([2 / 2**pairs] * comparisons) if p is not None)
+def test_a_rate_by_hand() -> None:
+    step = math.exp(T5 * 0.111803 / 0.25)
+    assert compute_interval(HALVES, "rate") == pytest.approx((0.25 / step, 0.25 * step), rel=1e-5)
 
-    enough = compute_least_pairs(comparisons)
-    assert smallest(enough) < 0.05
-    assert enough == 6 or smallest(enough - 1) >= 0.05
+
+def test_a_share_by_hand() -> None:
+    # ln(1/3) ± 2.570582 · 0.111803 / (1/4 · 3/4)
+    low, high = (math.log(1 / 3) + sign * T5 * 0.111803 / 0.1875 for sign in (-1, 1))
+    found = compute_interval(HALVES, "share")
+    assert found == pytest.approx((1 / (1 + math.exp(-low)), 1 / (1 + math.exp(-high))), rel=1e-5)
+
+
+def test_no_hallucination_in_twelve_turns_of_six_personas() -> None:
+    # 3.688879 · (2.570582 / 1.959964)² / 12
+    assert compute_interval([Ratio(0, 2)] * 6, "rate") == (0.0, pytest.approx(0.528786, rel=1e-5))
+
+
+def test_many_personas_have_garwoods_bound() -> None:
+    assert bound_zero_rate(10**7, 1.0) == pytest.approx(3.6889, abs=1e-4)
+
+
+def test_a_share_of_one_and_of_none_counts_personas() -> None:
+    # 0.025^(1/6) = 0.540742
+    one, none = compute_interval([Ratio(9, 9)] * 6, "share"), compute_interval([Ratio(0, 9)] * 6, "share")
+    assert one == (pytest.approx(0.540742, rel=1e-6), 1.0)
+    assert none == (0.0, pytest.approx(0.459258, rel=1e-6))
+
+
+@pytest.mark.parametrize("kind", ["rate", "share"])
+def test_five_personas_and_equal_ones_have_no_interval(kind: Kind) -> None:
+    assert compute_interval(HALVES[:5], kind) is None
+    assert compute_interval(ratios((1, 2), (2, 4), (3, 6)) * 2, kind) is None
+
+
+def test_one_persona_with_nearly_all_turns_has_a_finite_bound() -> None:
+    # The relative error is at most √(2 · 6/5) = 1.549; the jackknife alone says 1,630.
+    low, high = compute_interval(ratios(*[(1, 1)] * 5, (0, 10_000)), "rate") or (0, 0)
+    assert high / (5 / 10_005) == pytest.approx(math.exp(T5 * 2.4**0.5), rel=1e-5)
+    assert low > 0
+
+
+@given(samples)
+def test_an_interval_holds_its_estimate(sample: list[tuple[int, int]]) -> None:
+    value = sum(one for one, _ in sample) / sum(turns for _, turns in sample)
+    low, high = compute_interval(ratios(*sample), "rate") or (value, value)
+    assert low <= value <= high < math.inf
+    shares = [(min(one, turns), turns) for one, turns in sample]
+    share = sum(one for one, _ in shares) / sum(turns for _, turns in shares)
+    low, high = compute_interval(ratios(*shares), "share") or (share, share)
+    assert 0 <= low <= share + 1e-12
+    assert share - 1e-12 <= high <= 1
+
+
+@given(samples, st.integers(2, 9))
+def test_a_rate_in_another_unit_has_its_bounds_in_it(sample: list[tuple[int, int]], times: int) -> None:
+    whole = compute_interval(ratios(*sample), "rate")
+    more = compute_interval(ratios(*((one * times, turns) for one, turns in sample)), "rate")
+    if not any(one for one, _ in sample):
+        assert more == whole
+    elif whole is None:
+        assert more is None
+    else:
+        assert more == pytest.approx((whole[0] * times, whole[1] * times))
+
+
+@given(samples)
+def test_a_share_and_its_complement_are_mirrored(sample: list[tuple[int, int]]) -> None:
+    shares = [(min(one, turns), turns) for one, turns in sample]
+    found = compute_interval(ratios(*shares), "share")
+    rest = compute_interval(ratios(*((turns - one, turns) for one, turns in shares)), "share")
+    assert (found is None) == (rest is None)
+    if found is not None and rest is not None:
+        assert rest == pytest.approx((1 - found[1], 1 - found[0]))
+
+
+def test_a_share_that_is_not_defined_without_a_group_has_no_interval() -> None:
+    assert compute_share_interval(0.5, np.array([0.5, np.nan, 0.4]), 3) is None
+
+
+def test_the_same_difference_without_each_persona_has_no_interval() -> None:
+    assert compute_plain_interval(0.3, np.full(6, 0.3)) is None
+
+
+def test_kappa_by_hand() -> None:
+    # 20 both, 5 and 10 one alone, 15 neither: agreement 0.7, by chance 0.5 (the example of many textbooks).
+    assert compute_kappa(np.array([20.0, 5.0, 10.0, 15.0])) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("table", [[3, 0, 0, 0], [0, 0, 0, 3]])
+def test_kappa_of_equal_ratings_is_not_defined(table: list[float]) -> None:
+    assert np.isnan(compute_kappa(np.array(table, dtype=float)))
+
+
+def test_the_interval_of_kappa_has_cohens_error_where_personas_are_alike() -> None:
+    # 6 personas with the same table: no jackknife error. Cohen's: √(0.7 · 0.3 / 300) / 0.5 = 0.052915.
+    found = compute_kappa_interval(np.array([[20.0, 5.0, 10.0, 15.0]] * 6))
+    low, high = (math.tanh(math.atanh(0.4) + sign * T5 * 0.052915 / 0.84) for sign in (-1, 1))
+    assert found == pytest.approx((low, high), rel=1e-5)
+
+
+def test_the_interval_of_kappa_has_the_jackknifes_error_where_personas_differ() -> None:
+    # Agreement is whole with half of the personas, and by chance with the others.
+    tables = np.array([[5.0, 0.0, 0.0, 5.0], [3.0, 2.0, 2.0, 3.0]] * 3)
+    left_out = [(tables.sum(axis=0) - table) @ [1, -1, -1, 1] / 50 for table in tables]  # chance is 1/2
+    error = math.sqrt(5 / 6 * sum((value - np.mean(left_out)) ** 2 for value in left_out))
+    assert error > math.sqrt(0.8 * 0.2 / 60) / 0.5
+    low, high = (math.tanh(math.atanh(0.6) + sign * T5 * error / 0.64) for sign in (-1, 1))
+    assert compute_kappa_interval(tables) == pytest.approx((low, high), rel=1e-5)
+
+
+def test_whole_agreement_has_a_lower_bound() -> None:
+    # 0.025^(1/6) = 0.540742 of the turns; by chance 1/2.
+    assert compute_kappa_interval(np.array([[1.0, 0.0, 0.0, 1.0]] * 6)) == (
+        pytest.approx(0.081484, abs=1e-6),
+        1.0,
+    )
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        [[1, 0, 0, 1]] * 5 + [[0, 0, 0, 0]],  # five personas with turns
+        [[0, 0, 0, 2]] * 5 + [[1, 0, 0, 1]],  # all flags are of one persona
+        [[0, 0, 0, 2]] * 6,
+    ],
+)
+def test_kappa_without_an_interval(tables: list[list[float]]) -> None:
+    assert compute_kappa_interval(np.array(tables, dtype=float)) is None
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 4), min_size=6, max_size=9))
+def test_the_interval_of_kappa_holds_it_whoever_is_first(tables: list[tuple[int, int, int, int]]) -> None:
+    found = compute_kappa_interval(np.array(tables, dtype=float))
+    other = compute_kappa_interval(np.array(tables, dtype=float)[:, [0, 2, 1, 3]])
+    assert found == (None if other is None else pytest.approx(other))
+    if found is not None:
+        value = float(compute_kappa(np.array(tables, dtype=float).sum(axis=0)))
+        assert -1 <= found[0] <= value + 1e-9
+        assert value - 1e-9 <= found[1] <= 1

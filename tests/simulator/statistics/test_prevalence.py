@@ -16,7 +16,6 @@ from hallulab.simulator.statistics.prevalence import (
     compute_best_probabilities,
     compute_jackknife_error,
     compute_rates,
-    compute_t_interval,
     draw_prevalences,
     draw_rates,
     draw_t_steps,
@@ -101,20 +100,6 @@ def test_numbers_move_on_the_scale_of_logarithms_and_shares_on_that_of_angles() 
     assert move_by_errors(0.5, 1.0, steps, share=True) == pytest.approx([0.0, 0.5, 1.0])
     assert move_by_errors(0.0, 1.0, steps, share=False).tolist() == [0.0, 0.0, 0.0]
     assert move_by_errors(1.0, 1.0, steps, share=True).tolist() == [1.0, 1.0, 1.0]
-
-
-def test_bounds_are_quantiles_of_student_s_t() -> None:
-    low, high = compute_t_interval(1.0, 0.1, 5, share=False) or (0, 0)
-    assert (np.log(low), np.log(high)) == (pytest.approx(-0.2570582), pytest.approx(0.2570582))
-
-
-@pytest.mark.parametrize(
-    ("value", "error", "share"), [(0.0, 0.1, False), (-1.0, 0.1, False), (1.0, 0.1, True), (0.5, 0.0, True)]
-)
-def test_at_the_end_of_the_range_or_without_an_error_there_are_none(
-    value: float, error: float, share: bool
-) -> None:
-    assert compute_t_interval(value, error, 5, share=share) is None
 
 
 @pytest.mark.parametrize("clusters", [8, 40])

@@ -1,0 +1,218 @@
+"""How often intervals of corrected numbers have the true ones: `python -m benchmarks.corrected_coverage`.
+
+The output stands in docs/studies/corrected.md; numbers as counted are in `benchmarks.coverage`. Runs are made
+up: conversations of one to five turns of two to six sentences, with a rate of hallucinated sentences that
+differs between conversations (a beta distribution; two sentences of a conversation correlate by 0.15). A
+detector finds a hallucinated sentence with its sensitivity, and flags a clean one with 1 - its specificity.
+For each run, the truth is known: the mean over all conversations that there could be. Seeded; a cell of 600
+runs has a standard error of 0.9 points.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from benchmarks.command import build_parser, format_head, format_row
+from hallulab.simulator.metrics.corrections import LEAD, Number, estimate_by_known, estimate_by_people
+from hallulab.simulator.statistics.intervals import Floats, Integers
+from hallulab.simulator.statistics.prediction_powered import compute_thetas, estimate_means
+from hallulab.simulator.statistics.prevalence import (
+    DetectorErrors,
+    compute_best_probabilities,
+    draw_weighed_totals,
+)
+
+RUNS = 600
+CONVERSATIONS = (10, 20, 50, 200)
+RATES = (0.1, 0.3)
+"""Share of the sentences that are hallucinated."""
+DETECTORS = ((0.3, 0.99), (0.6, 0.95), (0.9, 0.8))
+"""Sensitivity and specificity at sentences."""
+GROUPS, OF_GROUP = 40, 10
+"""Source texts of the calibration; clean and wrong sentences of each."""
+MOST_TURNS = 5
+LENGTHS = (2, 3, 4, 5, 6)
+"""Sentences of a turn, equally likely."""
+CHATBOTS = 5
+_CORRELATION = 0.15
+_OF_GROUPS = 0.05
+"""Correlation of what the detector says of two sentences of a source text."""
+
+
+@dataclass(frozen=True)
+class MadeUpRuns:
+    """Made-up runs, shape (runs, conversations, `MOST_TURNS`); a turn without sentences does not exist."""
+
+    sentences: Integers
+    wrong: Integers
+    """Hallucinated sentences."""
+    said: Integers
+    """Sentences that the detector flags."""
+
+
+def made_up(
+    random: np.random.Generator, runs: int, conversations: int, rate: float, detector: tuple[float, float]
+) -> MadeUpRuns:
+    """Make up runs of a chatbot."""
+    shape = (runs, conversations)
+    scale = (1 - _CORRELATION) / _CORRELATION
+    rates = random.beta(rate * scale, (1 - rate) * scale, shape)[..., None]
+    there = np.arange(MOST_TURNS) < random.integers(1, MOST_TURNS + 1, shape)[..., None]
+    sentences = random.integers(LENGTHS[0], LENGTHS[-1] + 1, (*shape, MOST_TURNS)) * there
+    wrong = random.binomial(sentences, rates)
+    sensitivity, specificity = detector
+    said = random.binomial(wrong, sensitivity) + random.binomial(sentences - wrong, 1 - specificity)
+    return MadeUpRuns(sentences, wrong, said)
+
+
+def annotated(random: np.random.Generator, runs: MadeUpRuns, *, by_turn: bool, share: bool = False) -> Floats:
+    """Return the sums of prediction-powered inference, (runs, conversations, 7), with a half annotated.
+
+    Args:
+        by_turn: whether turns are drawn; else whole conversations are.
+        share: whether the number is the share of hallucinated turns; else it is HPT-1.
+    """
+    there = runs.sentences > 0
+    if by_turn:
+        looked = there & (random.random(there.shape) < 0.5)
+    else:
+        chosen = random.random(there.shape[:2]).argsort(axis=1) < there.shape[1] // 2
+        looked = there & chosen[..., None]
+    f, y = runs.said.astype(float), runs.wrong.astype(float)
+    if share:
+        f, y = np.minimum(f, 1), np.minimum(y, 1)
+    sums = (there, f, f**2, looked, y * looked, f * looked, y * f * looked)
+    return np.stack([each.sum(axis=2) for each in sums], axis=-1).astype(np.float64)
+
+
+def calibration(random: np.random.Generator, detector: tuple[float, float]) -> DetectorErrors:
+    """Make up what planted errors tell of a detector."""
+    scale = (1 - _OF_GROUPS) / _OF_GROUPS
+    counts = [
+        random.binomial(OF_GROUP, random.beta(share * scale, (1 - share) * scale, GROUPS))
+        for share in (1 - detector[1], detector[0])
+    ]
+    every = np.full(GROUPS, OF_GROUP)
+    groups = np.stack([every, counts[0], every, counts[1]], axis=-1).astype(np.float64)
+    return DetectorErrors("calibration", groups, groups, "sentence")
+
+
+Method = Callable[[np.random.Generator, MadeUpRuns, tuple[float, float]], list[Number]]
+"""What corrects a number of runs, given the detector."""
+
+
+def by_annotations(*, by_turn: bool, share: bool = False) -> Method:
+    """Return the correction by a half of the turns, or conversations."""
+
+    def correct(random: np.random.Generator, runs: MadeUpRuns, detector: tuple[float, float]) -> list[Number]:
+        rows = annotated(random, runs, by_turn=by_turn, share=share)
+        return [estimate_by_people(estimate_means(each[:, None])[0], share=share) for each in rows]
+
+    return correct
+
+
+def by_calibration(
+    random: np.random.Generator, runs: MadeUpRuns, detector: tuple[float, float]
+) -> list[Number]:
+    """Correct the HPT-1 of runs by the equation of Rogan and Gladen, each with its own calibration."""
+    there = runs.sentences > 0
+    rows = np.stack([each.sum(axis=2) for each in (there, runs.sentences, runs.said)], axis=-1)
+    return [
+        estimate_by_known(each.astype(np.float64), calibration(random, detector), share=False)
+        for each in rows
+    ]
+
+
+SHARE = "PPI++, share of turns"
+METHODS: dict[str, Method] = {
+    "PPI++, turns annotated": by_annotations(by_turn=True),
+    "PPI++, conversations annotated": by_annotations(by_turn=False),
+    "Rogan and Gladen": by_calibration,
+    SHARE: by_annotations(by_turn=True, share=True),
+}
+
+
+def truth(rate: float, *, share: bool) -> float:
+    """Return the true HPT-1, or share of turns with a hallucinated sentence."""
+    if not share:
+        return rate * sum(LENGTHS) / len(LENGTHS)
+    scale = (1 - _CORRELATION) / _CORRELATION
+    clean, every = (1 - rate) * scale, scale
+    none = [
+        math.exp(math.lgamma(clean + n) - math.lgamma(clean) + math.lgamma(every) - math.lgamma(every + n))
+        for n in LENGTHS
+    ]
+    return 1 - sum(none) / len(none)
+
+
+def covered(numbers: Sequence[Number], true: float) -> tuple[float | None, float | None, float]:
+    """Return the share of intervals that have the truth, their median width, and the share without one."""
+    found = [number.ci95 for number in numbers if number.ci95 is not None]
+    without = 1 - len(found) / len(numbers)
+    if not found:
+        return None, None, without
+    share = sum(low <= true <= high for low, high in found) / len(found)
+    return share, float(np.median([high - low for low, high in found])), without
+
+
+def lines(runs: int, conversations: Sequence[int] = CONVERSATIONS) -> Iterator[list[str]]:
+    """Yield the rows of the table of coverage."""
+    for number, rate, detector in product(conversations, RATES, DETECTORS):
+        cells = []
+        for place, (name, method) in enumerate(METHODS.items()):
+            random = np.random.default_rng((number, round(100 * rate), round(100 * detector[0]), place))
+            there = made_up(random, runs, number, rate, detector)
+            numbers = method(random, there, detector)
+            share, width, without = covered(numbers, truth(rate, share=name == SHARE))
+            if share is None or width is None:
+                cells.append("none")
+            else:
+                cells.append(f"{share:.1%}; {width:.2f}" + (f"; {without:.1%} none" if without else ""))
+        yield [str(number), f"{truth(rate, share=False):.1f}", f"{detector[0]}, {detector[1]}", *cells]
+
+
+def false_leads(runs: int, conversations: int, chatbots: int) -> float:
+    """Return the share of runs in which one of equal chatbots is said to be best, a half of turns annotated.
+
+    The chatbots have nothing in common, as if personas did not matter: so differences are largest.
+    """
+    random = np.random.default_rng((conversations, chatbots))
+    rows = np.stack(
+        [
+            annotated(random, made_up(random, runs, conversations, RATES[1], DETECTORS[1]), by_turn=True)
+            for _ in range(chatbots)
+        ],
+        axis=2,
+    )
+    leads = 0
+    for each in rows:
+        shares = compute_best_probabilities(compute_thetas(draw_weighed_totals(each)))
+        leads += shares is not None and max(shares) >= LEAD
+    return leads / runs
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit code."""
+    parser = build_parser("corrected_coverage", __doc__)
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"runs a cell (default: {RUNS})")
+    given = parser.parse_args(arguments)
+    head = ["conversations", "true HPT-1", "sensitivity, specificity", *METHODS]
+    print(*format_head(head), sep="\n")
+    for line in lines(given.runs):
+        print(format_row(line), flush=True)
+    head = ["equal chatbots", "conversations of each", "one is said to be best"]
+    print("", *format_head(head), sep="\n")
+    for chatbots, number in product((2, CHATBOTS), CONVERSATIONS[:3]):
+        share = false_leads(given.runs, number, chatbots)
+        print(format_row([str(chatbots), str(number), f"{share:.1%}"]), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
