@@ -40,7 +40,7 @@ class UserMessageRow(Frozen):
     """Its 95% interval over personas; None: there are too few, or all ask equally many."""
 
 
-class UserMessages(TableMetric[UserMessageRow]):
+class UserMessageTable(TableMetric[UserMessageRow]):
     """Counts messages and questions of users.
 
     A failed conversation is as long as the chatbot worked, and the messages of a branch were given: neither

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from hallulab.scenarios.files.atomic import _write_beside
+from hallulab.scenarios.files.atomic import _write_new
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
 from tests.kit import forked_runs
 
@@ -77,14 +77,14 @@ class InReport:
     def end_there(self) -> None:
         """Have this process end by SIGKILL when it comes there."""
 
-        def write_beside(target: Path, data: bytes) -> Path:
-            if target.name != self.report:
-                return _write_beside(target, data)
-            _write_beside(target, data[: int(self.share * len(data))])
+        def write_new(path: Path, data: bytes) -> None:
+            if not path.name.startswith(f".{self.report}."):
+                return _write_new(path, data)
+            _write_new(path, data[: int(self.share * len(data))])
             os.kill(os.getpid(), signal.SIGKILL)
             raise AssertionError
 
-        patch("hallulab.scenarios.files.atomic._write_beside", write_beside).start()
+        patch("hallulab.scenarios.files.atomic._write_new", write_new).start()
 
 
 @dataclass(frozen=True)
