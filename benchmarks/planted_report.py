@@ -5,7 +5,8 @@ into their conversations as by `hallulab make-data planted RUN --count 460`, and
 and twins. Then the rates of these conversations, and of the annotated runs of the data set gold, are
 corrected by what the detectors found. All answers of the model are replayed from tests/recordings. A detector
 whose recording is missing or unfinished is not measured, and the output says so; `--record --base-url URL`
-asks for missing answers, and may be stopped at any time."""
+asks for missing answers, and may be stopped at any time.
+"""
 
 from __future__ import annotations
 

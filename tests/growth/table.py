@@ -38,6 +38,8 @@ from hallulab.scenarios.packs.kinds import (
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import (
     chunking,
+    courtesies,
+    declining,
     edits,
     items,
     languages,
@@ -328,6 +330,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     reading.identify_reply_language: lambda text: reading.identify_reply_language(make_view(text)),
     reading.list_other_languages: lambda text: reading.list_other_languages(make_view(text), str.isupper),
     page_marks.blank_marks: page_marks.blank_marks,
+    courtesies.claims_nothing: courtesies.claims_nothing,
+    declining.is_declining: declining.is_declining,
+    declining.classify_reply: declining.classify_reply,
     spans.compute_unknown_share: lambda text: spans.compute_unknown_share(text, {"fee"}),
     wording.clean_for_terminal: wording.clean_for_terminal,
     wording.render_one_line: wording.render_one_line,
