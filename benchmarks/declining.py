@@ -10,21 +10,3 @@ hallucination (`--detectors`; none: not measured). A reply counts as flagged if 
 """
 
 from __future__ import annotations
-
-import asyncio
-import gzip
-import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
-from typing import Literal
-
-from benchmarks.command import build_parser, format_table, get_exit_code
-from benchmarks.detectors_table.samples import KEPT
-from hallulab.scenarios.files.json_text import parse_lines
-from hallulab.scenarios.text.declining import ReplyKind, classify_reply, is_declining
-from hallulab.scenarios.text.spans import split_spoken_sentences
-from hallulab.scenarios.transcript import Frozen
-

@@ -16,7 +16,7 @@ from typing import Literal
 
 from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.languages import ENGLISH, identify_language
-from hallulab.scenarios.text.spans import split_spoken_sentences
+from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 
 ReplyKind = Literal["answers", "declines", "asks back", "courtesy"]
 """`answers`: it claims something, perhaps among refusals. `declines`: it says that it cannot answer, or who
@@ -160,7 +160,10 @@ _EXCUSE = _compile(
     rf"(?!\W*(?:yes|no)\b){_OPENERS}\W*(?:for|about)? ?(?:(?:the|any|this) (?:confusion|inconvenience|trouble"
     r"|misunderstanding)\W*)?(?:in my previous response)?\W*\Z"
 )
-_OFFER = _compile(r"\bi (?:can|could|will) (?:\w+ )?(?:provide|give|offer) (?:some|general|more)\b")
+_ASIDE = _compile(
+    r"\W*only in the context of\b",
+    r"\bi (?:can|could|will) (?:\w+ )?(?:provide|give|offer) (?:some|general|more)\b",
+)
 _DESCRIBING = _compile(
     rf"{_OPENERS}\W*{_DOCUMENTS} (?:(?:only|mainly|primarily|briefly) )?"
     rf"(?:{_any('discuss describe mention provide cover address contain explain offer')}(?:e?s)?"
@@ -203,7 +206,7 @@ def is_declining(sentence: str) -> bool:
     >>> is_declining("I do not know who pays the fee, but it is 5 euros.")
     False
     """
-    clauses = [clause for clause in _CLAUSE_END.split(_write_plainly(sentence)) if re.search(r"\w", clause)]
+    clauses = _split_clauses(sentence)
     lacking = [
         _tells_lack(clause) or (_ELIDED.match(clause) is not None and _adds_nothing(_DESCRIBING, before))
         for before, clause in pairwise(["", *clauses])
@@ -211,6 +214,15 @@ def is_declining(sentence: str) -> bool:
     return any(lacking) and all(
         lack or _is_harmless(clause) for lack, clause in zip(lacking, clauses, strict=True)
     )
+
+
+def find_declining(reply: str) -> list[Region]:
+    """Return where the sentences of a reply are that decline.
+
+    >>> find_declining("It is free. I do not know why.")
+    [Region(start=12, end=30)]
+    """
+    return [region for region in split_spoken_sentences(reply) if is_declining(region.of(reply))]
 
 
 def classify_reply(reply: str) -> ReplyKind | None:
@@ -226,10 +238,11 @@ def classify_reply(reply: str) -> ReplyKind | None:
         return None
     found = set(map(_classify_sentence, sentences))
     kinds: tuple[ReplyKind, ...] = ("answers", "declines", "asks back", "courtesy")
-    return next(kind for kind in kinds if kind in found)
+    return next((kind for kind in kinds if kind in found), "answers")
 
 
-def _classify_sentence(sentence: str) -> ReplyKind:
+def _classify_sentence(sentence: str) -> ReplyKind | None:
+    """Return what a sentence does; None: it only describes documents, as the sentences beside it say why."""
     plain = _write_plainly(sentence)
     if is_declining(sentence):
         return "declines"
@@ -239,7 +252,13 @@ def _classify_sentence(sentence: str) -> ReplyKind:
         return "asks back" if plain.endswith("?") and not _OFFERING_HELP.search(plain) else "courtesy"
     if _EXCUSE.match(plain) or _POLITE.match(plain):
         return "courtesy"
-    return "declines" if _adds_nothing(_POINTING, plain) else "answers"
+    if _adds_nothing(_POINTING, plain):
+        return "declines"
+    return None if all(map(_is_harmless, _split_clauses(sentence))) else "answers"
+
+
+def _split_clauses(sentence: str) -> list[str]:
+    return [clause for clause in _CLAUSE_END.split(_write_plainly(sentence)) if re.search(r"\w", clause)]
 
 
 def _write_plainly(sentence: str) -> str:
@@ -257,7 +276,7 @@ def _tells_lack(clause: str) -> bool:
 
 
 def _is_harmless(clause: str) -> bool:
-    if _EXCUSE.match(clause) or _OFFER.search(clause) or claims_nothing(clause):
+    if _EXCUSE.match(clause) or _ASIDE.search(clause) or claims_nothing(clause):
         return True
     return _adds_nothing(_DESCRIBING, clause) or _adds_nothing(_POINTING, clause)
 

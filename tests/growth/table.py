@@ -318,6 +318,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     numbers.parse_han_number: numbers.parse_han_number,
     one_form.is_in_one_form: one_form.is_in_one_form,
     one_form.unify_text: one_form.unify_text,
+    one_form.leave_out: lambda text: one_form.leave_out(
+        text, [(at, at + 1) for at in range(0, len(text), 9)]
+    ),
     one_form.collect_compounds: lambda text: one_form.collect_compounds([text]),
     scripts.has_other_words: scripts.has_other_words,
     scripts.split_runs: lambda text: run_all(scripts.split_runs(text)),
@@ -332,6 +335,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     page_marks.blank_marks: page_marks.blank_marks,
     courtesies.claims_nothing: courtesies.claims_nothing,
     declining.is_declining: declining.is_declining,
+    declining.find_declining: declining.find_declining,
     declining.classify_reply: declining.classify_reply,
     spans.compute_unknown_share: lambda text: spans.compute_unknown_share(text, {"fee"}),
     wording.clean_for_terminal: wording.clean_for_terminal,
