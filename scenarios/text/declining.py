@@ -107,6 +107,11 @@ _LACK = _compile(
     rf"(?:\A\W*|: )no {_FACTS} (?:about|on|regarding)\b",
 )
 """Beginnings of what is lacking; whatever follows in the clause is what it is about."""
+_DENIES = _compile(
+    r"\b(?:beyond|cannot|decline|difficult|hard|impossible|insufficient|lack|limited|little|neither|no|none|not"
+    r"|nothing|outside|silent|unable|unaware)\b|n['’]t\b"
+)
+"""Each of them has such a word; most sentences have none, and are told by that alone."""
 _UNTOLD = _compile(rf"\b(?:is|are|was|were)(?: not|n't) {_ADVERBS}{_TOLD} (?:in|by|from) {_DOCUMENTS}\b")
 """`is not stated in the passages`, behind what it is about."""
 _ELIDED = _compile(rf"\W*(?:it |they )?{_ADVERBS}{_DO_NOT}(?:{_TELL}|{_HOLD} {_FACTS})")
@@ -206,6 +211,8 @@ def is_declining(sentence: str) -> bool:
     >>> is_declining("I do not know who pays the fee, but it is 5 euros.")
     False
     """
+    if _DENIES.search(sentence) is None:
+        return False
     clauses = _split_clauses(sentence)
     lacking = [
         _tells_lack(clause) or (_ELIDED.match(clause) is not None and _adds_nothing(_DESCRIBING, before))
@@ -236,8 +243,13 @@ def classify_reply(reply: str) -> ReplyKind | None:
     sentences = [region.of(reply) for region in split_spoken_sentences(reply)]
     if not sentences or identify_language(reply) not in (ENGLISH, None):
         return None
-    found = set(map(_classify_sentence, sentences))
-    kinds: tuple[ReplyKind, ...] = ("answers", "declines", "asks back", "courtesy")
+    found = set()
+    for sentence in sentences:
+        kind = _classify_sentence(sentence)
+        if kind == "answers":
+            return kind
+        found.add(kind)
+    kinds: tuple[ReplyKind, ...] = ("declines", "asks back", "courtesy")
     return next((kind for kind in kinds if kind in found), "answers")
 
 
