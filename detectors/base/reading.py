@@ -31,7 +31,7 @@ class TurnAsRead:
     """A turn as a detector reads it."""
 
     view: TurnView
-    """The turn, its reply without sentences that decline, in one form where the detector compares words."""
+    """The turn; for a detector that compares words in one form, its reply without sentences that decline."""
     reply: OneForm
     """The reply as it is read, which knows the places in the reply as it was said."""
     unread: str | None
@@ -88,11 +88,10 @@ def read_turn(
         as_said: leave the texts as they are: a model knows ligatures and broken words, and is asked about
             what was said.
     """
-    reply = leave_out(view.reply, find_declining(view.reply))
-    if reply.places is not None:
-        view = view.model_copy(update={"reply": reply.text})
+    reply = OneForm(view.reply)
     if not as_said:
-        view, reply = _unify_view(view, reply)
+        reply = leave_out(view.reply, find_declining(view.reply))
+        view, reply = _unify_view(view.model_copy(update={"reply": reply.text}), reply)
     return TurnAsRead(view, reply, None if languages is None else _explain_unread(name, languages, view))
 
 

@@ -127,7 +127,7 @@ async def test_a_reply_that_declines_in_a_language_that_is_not_read_is_judged() 
     assert judgement.flagged
 
 
-async def test_no_detector_reads_a_sentence_that_declines() -> None:
+async def test_a_detector_without_a_model_does_not_read_a_sentence_that_declines() -> None:
     marker = Marker()
     reply = "The o\ufb03ce is open. I do not know its address. It is free."
     [judgement] = await run_detector(marker, [view(reply)])
@@ -138,8 +138,8 @@ async def test_no_detector_reads_a_sentence_that_declines() -> None:
     assert judgement.word_scores == (0.0, 1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 5.0, 6.0)
 
 
-async def test_a_detector_that_asks_a_model_does_not_read_it_either() -> None:
+async def test_a_detector_that_asks_a_model_reads_a_sentence_that_declines_among_claims() -> None:
     marker = Marker()
     marker.traits = Traits()
     await run_detector(marker, [view("It is free. The documents do not say why.")])
-    assert marker.seen[0].reply == "It is free. "
+    assert marker.seen[0].reply == "It is free. The documents do not say why."
