@@ -194,7 +194,8 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
     A reply that declines (`hallulab.scenarios.text.declining`) claims nothing: it is scored clean without
     asking the detector. A detector that asks no model is given other replies without their sentences that
     decline, and replies and passages in one form (`hallulab.scenarios.text.one_form`); the places in a
-    judgement are those in the reply as it was said. For texts that the detector cannot read, the judgement abstains.
+    judgement are those in the reply as it was said. For texts that the detector cannot read, the judgement
+    abstains.
 
     A detector that judges in batches gets several replies at once. If the batch fails, it gets them one by
     one, so that only the reply at fault fails.

@@ -55,6 +55,7 @@ FILES = (
     *("to-annotate-1.yaml", "report.json", "report.csv", "report.html", "concentration.csv", "attacks.csv"),
     *(
         "report-depth.csv",
+        "report-answered.csv",
         "report-blame.csv",
         "report-pages",
         "turns.jsonl",
