@@ -317,7 +317,7 @@ def test_six_personas_have_intervals() -> None:
     assert hint(html) == []
     # Ten rows in three charts, and 15 turns of chatbots under detectors; at 3, all have the same number.
     assert html.count('class="whisker"') == 3 * 10 + 12
-    assert html.count('<span class="ci">[95% CI]</span>') == 11
+    assert html.count('<span class="ci">[95% CI]</span>') == 13
     assert "line: 95% bootstrap interval over personas" in html
     assert "there is no interval." not in html
 
