@@ -23,10 +23,10 @@ from hallulab.chatbots.guarded.topics import Tags, TopicSubject, tag
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors, turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, describe_parts_version, has_memory
 from hallulab.detectors.base.protocol import DetectorContext, describe_judging, run_detector
-from hallulab.detectors.base.questions import claims_nothing
 from hallulab.scenarios.components import describe_exception, read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import choose_threshold
+from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Call, Judgement, Message, Span, Step, TurnView
 

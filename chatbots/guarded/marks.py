@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from hallulab.chatbots.guarded.record import Action, Attempt, GuardRecord
 from hallulab.chatbots.guarded.topics import Tags
-from hallulab.detectors.base.questions import claims_nothing
 from hallulab.detectors.features.batch import ReplyWithEvidence, make_batch
 from hallulab.detectors.features.matching import make_terms, match_by_overlap
+from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Passage, Span
 

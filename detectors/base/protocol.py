@@ -20,6 +20,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Reading
+from hallulab.scenarios.text.declining import classify_reply
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
 
 ThresholdProtocol = Literal["published", "untuned", "tuned", "calibrated", "given"]
@@ -190,9 +191,11 @@ class DetectorContext:
 async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Judgement]:
     """Return a judgement of each reply; where the detector raises or returns something else, it has failed.
 
-    A detector that asks no model is given replies and passages in one form
-    (`hallulab.scenarios.text.one_form`); the places in a judgement are those in the reply as it was said.
-    For texts that the detector cannot read, the judgement abstains.
+    A reply that declines (`hallulab.scenarios.text.declining`) claims nothing: it is scored clean without
+    asking the detector. A detector that asks no model is given other replies without their sentences that
+    decline, and replies and passages in one form (`hallulab.scenarios.text.one_form`); the places in a
+    judgement are those in the reply as it was said. For texts that the detector cannot read, the judgement
+    abstains.
 
     A detector that judges in batches gets several replies at once. If the batch fails, it gets them one by
     one, so that only the reply at fault fails.
@@ -207,8 +210,10 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
 
 
 def _read_turn(detector: Detector, view: TurnView) -> TurnAsRead | Judgement:
-    """Return the turn as the detector reads it, or the judgement that it cannot be read."""
+    """Return the turn as the detector reads it, or the judgement where it has nothing to read."""
     try:
+        if classify_reply(view.reply) == "declines":
+            return Judgement(outcome="scored", score=0.0, flagged=False, spans=())
         read = read_turn(detector.name, detector.languages, view, as_said=detector.traits.needs_model)
     except Exception as error:  # noqa: BLE001 - the view of anybody's program; a failure is data
         return make_failed_judgement(error)

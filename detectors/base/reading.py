@@ -1,4 +1,4 @@
-"""Texts of a turn as a detector reads them: in one form, and in languages that it knows.
+"""Texts of a turn as a detector reads them: without what claims nothing, in one form and a known language.
 
 Every detector, also of others, gets replies and passages through here (`run_detector`).
 """
@@ -11,8 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.declining import find_declining
 from hallulab.scenarios.text.languages import identify_language, name_language
-from hallulab.scenarios.text.one_form import OneForm, collect_compounds, is_in_one_form, unify_text
+from hallulab.scenarios.text.one_form import (
+    OneForm,
+    collect_compounds,
+    is_in_one_form,
+    leave_out,
+    unify_form,
+    unify_text,
+)
 from hallulab.scenarios.transcript import Judgement, TurnView
 
 _WORD = re.compile(r"\S+")
@@ -23,9 +31,9 @@ class TurnAsRead:
     """A turn as a detector reads it."""
 
     view: TurnView
-    """The turn, its reply and passages in one form where the detector compares words."""
+    """The turn; for a detector that compares words in one form, its reply without sentences that decline."""
     reply: OneForm
-    """The reply's one form, which knows the places in the reply as it was said."""
+    """The reply as it is read, which knows the places in the reply as it was said."""
     unread: str | None
     """Why the detector cannot read the turn; None: it can."""
 
@@ -80,17 +88,21 @@ def read_turn(
         as_said: leave the texts as they are: a model knows ligatures and broken words, and is asked about
             what was said.
     """
-    view, reply = (view, OneForm(view.reply)) if as_said else _unify_view(view)
+    reply = OneForm(view.reply)
+    if not as_said:
+        reply = leave_out(view.reply, find_declining(view.reply))
+        view, reply = _unify_view(view.model_copy(update={"reply": reply.text}), reply)
     return TurnAsRead(view, reply, None if languages is None else _explain_unread(name, languages, view))
 
 
-def _unify_view(view: TurnView) -> tuple[TurnView, OneForm]:
+def _unify_view(view: TurnView, reply: OneForm) -> tuple[TurnView, OneForm]:
     """Return the turn with reply and passages in one form, and the reply's form."""
     texts = [view.reply, *(passage.text for passage in view.passages)]
     if all(map(is_in_one_form, texts)):
-        return view, OneForm(view.reply)
+        return view, reply
     compounds = collect_compounds(texts)
-    reply, *passages = (unify_text(text, compounds) for text in texts)
+    reply = unify_form(reply, compounds)
+    passages = (unify_text(passage.text, compounds) for passage in view.passages)
     changed = tuple(
         passage if form.places is None else passage.model_copy(update={"text": form.text})
         for passage, form in zip(view.passages, passages, strict=True)

@@ -20,7 +20,7 @@ from hallulab.detectors.base.judging import (
     has_evidence,
 )
 from hallulab.detectors.base.protocol import DetectorContext, Traits
-from hallulab.detectors.base.questions import claims_nothing, list_calibrations
+from hallulab.detectors.base.questions import list_calibrations
 from hallulab.detectors.halludetect.evidence import EvidenceContext
 from hallulab.detectors.halludetect.mixture import MixtureReading, find_mixture
 from hallulab.detectors.halludetect.strategies import (
@@ -31,6 +31,7 @@ from hallulab.detectors.halludetect.strategies import (
 )
 from hallulab.detectors.halludetect.token_probability import ProbabilityReading
 from hallulab.scenarios.components import read_options
+from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
 

@@ -21,7 +21,7 @@ from hallulab.agents.models.prompt import Prompt, format_dialogue
 from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.knowledge import reformulate
 from hallulab.detectors.base.judging import format_evidence
-from hallulab.detectors.base.questions import claims_nothing
+from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
 from hallulab.scenarios.text.words import STOP_WORDS, is_courtesy
 from hallulab.scenarios.transcript import Frozen, Message, Passage, TurnView

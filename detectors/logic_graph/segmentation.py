@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hallulab.detectors.base.questions import claims_nothing, split_statements
+from hallulab.detectors.base.questions import split_statements
+from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import Region, split_sentences, split_words
 from hallulab.scenarios.transcript import Passage
 
@@ -186,7 +187,7 @@ def claim_whole_reply(reply: str, question: str = "") -> list[Claim]:
 
 
 def keep_factual(reply: str) -> list[Region]:
-    """Return the sentences with f(c) = 1: they claim something, by `hallulab.detectors.base.questions`.
+    """Return the sentences with f(c) = 1: they claim something, by `hallulab.scenarios.text.courtesies`.
 
     The paper has a classifier there and does not say which one.
     """

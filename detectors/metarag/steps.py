@@ -35,9 +35,9 @@ from hallulab.detectors.base.questions import (
     VERIFICATION,
     VERIFICATION_WORDS,
     Calibration,
-    claims_nothing,
     find_calibration,
 )
+from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import Region, cut_region, locate, split_sentences, split_words
 from hallulab.scenarios.text.words import match_any
 from hallulab.scenarios.transcript import Frozen

@@ -67,16 +67,29 @@ def unify_text(text: str, compounds: frozenset[str] = frozenset()) -> OneForm:
     Args:
         compounds: words that are known to have a hyphen; they keep it at the end of a line.
     """
-    made = OneForm(text)
-    if is_in_one_form(text):
+    return unify_form(OneForm(text), compounds)
+
+
+def unify_form(made: OneForm, compounds: frozenset[str] = frozenset()) -> OneForm:
+    """Return the one form of what is left of a text; its places are in the text as it was."""
+    if is_in_one_form(made.text):
         return made
-    if _breaks_words(text):
-        made = _replace(made, list(_find_line_hyphens(text, compounds)))
+    if _breaks_words(made.text):
+        made = _replace(made, list(_find_line_hyphens(made.text, compounds)))
     found = [(*match.span(), _write_plainly(match[0])) for match in _OTHER.finditer(made.text)]
     made = _replace(made, found)
     if not unicodedata.is_normalized("NFC", made.text):
         made = _replace(made, list(_find_decomposed(made.text)))
     return made
+
+
+def leave_out(text: str, stretches: Iterable[tuple[int, int]]) -> OneForm:
+    """Return a text without some stretches of it, in order; the white space around them stays.
+
+    >>> leave_out("I do not know. It is free.", [(0, 14)]).text
+    ' It is free.'
+    """
+    return _replace(OneForm(text), [(start, end, "") for start, end in stretches])
 
 
 def is_in_one_form(text: str) -> bool:

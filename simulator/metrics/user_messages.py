@@ -19,7 +19,7 @@ from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
     Rounded,
-    compute_intervals,
+    compute_interval,
     compute_ratio_of_sums,
 )
 from hallulab.simulator.statistics.sums import PersonSums
@@ -93,9 +93,9 @@ class UserMessageTable(TableMetric[UserMessageRow]):
                 messages=sum(ratio.denominator for ratio in sample),
                 median=median_low(self._lengths[name].elements()),
                 questions=compute_ratio_of_sums(sample),
-                questions_ci95=ci95,
+                questions_ci95=compute_interval(sample, "rate"),
             )
-            for name, sample, ci95 in zip(chatbots, samples, compute_intervals(samples), strict=True)
+            for name, sample in zip(chatbots, samples, strict=True)
         ]
 
     @classmethod

@@ -38,6 +38,8 @@ from hallulab.scenarios.packs.kinds import (
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import (
     chunking,
+    courtesies,
+    declining,
     edits,
     items,
     languages,
@@ -316,6 +318,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     numbers.parse_han_number: numbers.parse_han_number,
     one_form.is_in_one_form: one_form.is_in_one_form,
     one_form.unify_text: one_form.unify_text,
+    one_form.leave_out: lambda text: one_form.leave_out(
+        text, [(at, at + 1) for at in range(0, len(text), 9)]
+    ),
     one_form.collect_compounds: lambda text: one_form.collect_compounds([text]),
     scripts.has_other_words: scripts.has_other_words,
     scripts.split_runs: lambda text: run_all(scripts.split_runs(text)),
@@ -328,6 +333,10 @@ TABLE: dict[Callable[..., Any], Case] = {
     reading.identify_reply_language: lambda text: reading.identify_reply_language(make_view(text)),
     reading.list_other_languages: lambda text: reading.list_other_languages(make_view(text), str.isupper),
     page_marks.blank_marks: page_marks.blank_marks,
+    courtesies.claims_nothing: courtesies.claims_nothing,
+    declining.is_declining: declining.is_declining,
+    declining.find_declining: declining.find_declining,
+    declining.classify_reply: declining.classify_reply,
     spans.compute_unknown_share: lambda text: spans.compute_unknown_share(text, {"fee"}),
     wording.clean_for_terminal: wording.clean_for_terminal,
     wording.render_one_line: wording.render_one_line,

@@ -112,3 +112,34 @@ async def test_a_decimal_comma_is_no_thousands_mark() -> None:
     evidence = "Die Gebühr beträgt 3,5 Prozent des Preises von 1.250,50 Euro."
     right, wrong = "Die Gebühr beträgt 3.5 Prozent.", "Die Gebühr beträgt 35 Prozent."
     assert [(await judge(reply, evidence)).score for reply in (right, wrong)] == [0.0, 0.2]
+
+
+async def test_a_reply_that_declines_is_clean_and_no_detector_is_asked() -> None:
+    marker = Marker()
+    [judgement] = await run_detector(marker, [view("I cannot find that. Please contact the help desk.")])
+    assert judgement == Judgement(outcome="scored", score=0.0, flagged=False, spans=())
+    assert marker.seen == []
+
+
+async def test_a_reply_that_declines_in_a_language_that_is_not_read_is_judged() -> None:
+    marker = Marker()
+    [judgement] = await run_detector(marker, [view("Ich kann das leider nicht sagen.")])
+    assert judgement.flagged
+
+
+async def test_a_detector_without_a_model_does_not_read_a_sentence_that_declines() -> None:
+    marker = Marker()
+    reply = "The o\ufb03ce is open. I do not know its address. It is free."
+    [judgement] = await run_detector(marker, [view(reply)])
+    assert marker.seen[0].reply == "The office is open.  It is free."
+    assert judgement.spans is not None
+    [span] = judgement.spans
+    assert reply[span.start : span.end] == span.text == "free."
+    assert judgement.word_scores == (0.0, 1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 5.0, 6.0)
+
+
+async def test_a_detector_that_asks_a_model_reads_a_sentence_that_declines_among_claims() -> None:
+    marker = Marker()
+    marker.traits = Traits()
+    await run_detector(marker, [view("It is free. The documents do not say why.")])
+    assert marker.seen[0].reply == "It is free. The documents do not say why."

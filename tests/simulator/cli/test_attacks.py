@@ -23,6 +23,7 @@ FILES = {
     "concentration.csv",
     "conversations.jsonl",
     "experiment.json",
+    "report-answered.csv",
     "report-blame.csv",
     "report-depth.csv",
     "report.csv",

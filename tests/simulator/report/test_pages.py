@@ -66,6 +66,7 @@ def test_a_run_with_fewer_conversations_has_no_page_files_any_more(
     assert sorted(file.name for file in run.path.iterdir()) == [
         "concentration.csv",
         "conversations.jsonl",
+        "report-answered.csv",
         "report-blame.csv",
         "report.csv",
         "report.html",

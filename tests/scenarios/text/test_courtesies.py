@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.detectors.base.questions import claims_nothing
+from hallulab.scenarios.text.courtesies import claims_nothing
 from tests.growth.families import MOST, measure_growth_with
 
 

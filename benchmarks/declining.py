@@ -1,0 +1,186 @@
+"""Measure how often the rules find replies that decline: `python -m benchmarks.declining [--data DIR]`.
+
+The replies are in `tests/recordings/labelled/declining.jsonl.gz`; its README says who labelled them. They are
+halved by their source (a text, a conversation): the rules of `hallulab.scenarios.text.declining` were written
+on the one half, and the other one measures them. Intervals are exact (Clopper and Pearson, 95%); they treat
+the replies to one source as independent.
+
+With `--data`, the folder of whole data sets, detectors without a model judge the replies of RAGTruth's
+questions and MTRAG that people labelled as free of hallucinations. A reply counts as flagged if it has a flag
+or a span, and a sentence if a span meets it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import hallulab
+from benchmarks.command import build_parser, format_table, get_exit_code
+from benchmarks.detectors_table.samples import KEPT
+from benchmarks.gate import render_share
+from hallulab.scenarios.datasets import load_labelled
+from hallulab.scenarios.files.data_files import check_record
+from hallulab.scenarios.files.json_text import parse_lines
+from hallulab.scenarios.text.declining import ReplyKind, classify_reply, is_declining
+from hallulab.scenarios.text.spans import Region, cut_region, split_spoken_sentences
+from hallulab.scenarios.transcript import Frozen, Judgement
+
+LABELS = KEPT / "declining.jsonl.gz"
+WITHOUT_MODEL = ("lexical", "combined")
+NAMES = {"ragtruth": "RAGTruth, questions", "mtrag": "MTRAG"}
+
+
+class ReadReply(Frozen):
+    """A reply that a reader labelled."""
+
+    id: str
+    """Its data set, and its identifier there."""
+    source: str
+    group: str
+    """Its source: a text or a conversation."""
+    kind: ReplyKind
+    unsure: bool = False
+    """True if another reader may say otherwise."""
+    clean: bool | None = None
+    """Whether the data set's people found no hallucination in it; None: they were not asked."""
+    declining: tuple[str, ...] = ()
+    """Its sentences that decline."""
+    reply: str
+
+    @property
+    def held_out(self) -> bool:
+        """Whether it measures the rules, instead of having been read when they were written."""
+        return sha256(self.group.encode()).digest()[0] % 2 == 1
+
+
+class Agreement(NamedTuple):
+    """Counts of what the rules find, against the labels."""
+
+    found: int
+    """What both call declining."""
+    wrong: int
+    """What only the rules do."""
+    missed: int
+    """What only the reader does."""
+
+    def render(self) -> tuple[str, str]:
+        """Format precision and recall with their intervals."""
+        return (
+            render_share(self.found, self.found + self.wrong),
+            render_share(self.found, self.found + self.missed),
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; return the exit code."""
+    parser = build_parser("declining", __doc__)
+    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the data sets")
+    given = parser.parse_args(arguments)
+
+    def run() -> None:
+        replies = read_labels()
+        print(describe_rules(replies))
+        if given.data:
+            print(f"\n{describe_detectors(replies, given.data)}")
+
+    return get_exit_code(run)
+
+
+def read_labels(path: Path = LABELS) -> list[ReadReply]:
+    """Read the labelled replies."""
+    with gzip.open(path, "rb") as file:
+        return [
+            check_record(line, ReadReply, f"{path}, line {number}", "tests/recordings/labelled/README.md")
+            for number, line in parse_lines(file, path)
+        ]
+
+
+def compare_replies(replies: Iterable[ReadReply], kind: ReplyKind = "declines") -> Agreement:
+    """Compare the rules with the labels: which replies are of that kind."""
+    counts = Counter((classify_reply(one.reply) == kind, one.kind == kind) for one in replies)
+    return Agreement(counts[True, True], counts[True, False], counts[False, True])
+
+
+def compare_sentences(replies: Iterable[ReadReply]) -> Agreement:
+    """Compare the rules with the labels: which sentences decline."""
+    counts = Counter(
+        (is_declining(sentence), sentence in one.declining)
+        for one in replies
+        for sentence in _list_sentences(one.reply)
+    )
+    return Agreement(counts[True, True], counts[True, False], counts[False, True])
+
+
+def _list_sentences(reply: str) -> list[str]:
+    return [" ".join(region.of(reply).split()) for region in split_spoken_sentences(reply)]
+
+
+def describe_rules(replies: Sequence[ReadReply]) -> str:
+    """Write precision and recall of the rules on both halves as a table in Markdown."""
+    halves = {
+        "written on": [one for one in replies if not one.held_out],
+        "held out": [one for one in replies if one.held_out],
+    }
+    rows = []
+    for name, half in halves.items():
+        sources = len({one.group for one in half})
+        for what, agreement in (
+            ("replies that decline", compare_replies(half)),
+            ("sentences that decline", compare_sentences(half)),
+            ("replies that ask back", compare_replies(half, "asks back")),
+        ):
+            rows.append((name, f"{len(half)} of {sources}", what, str(agreement.found), *agreement.render()))
+    head = ("half", "replies of sources", "found", "rightly", "precision [95%]", "recall [95%]")
+    unsure = sum(one.unsure for one in replies)
+    told = f"A language model labelled them, not people; of {unsure} replies it was unsure."
+    return f"{format_table(head, rows)}\n\n{told}"
+
+
+def describe_detectors(replies: Sequence[ReadReply], data: Path) -> str:
+    """Write as a table in Markdown how often detectors flag clean replies that decline, wholly or in part."""
+    labels = {one.id: one for one in replies}
+    rows = []
+    for source, name in NAMES.items():
+        clean = [
+            (one, labels[f"{source}-{one.id}"])
+            for one in load_labelled(source, data / source)
+            if f"{source}-{one.id}" in labels and not one.hallucinated
+        ]
+        for detector in WITHOUT_MODEL:
+            judged = hallulab.judge([one.view for one, _ in clean], detector, quiet=True)
+            for what, kind in (("declines", "declines"), ("answers, and declines in part", "answers")):
+                found = [
+                    (judgement, label)
+                    for judgement, (_, label) in zip(judged, clean, strict=True)
+                    if label.kind == kind and label.declining
+                ]
+                flagged = sum(bool(judgement.flagged or judgement.spans) for judgement, _ in found)
+                there = sum(_flags_declining(judgement, label) for judgement, label in found)
+                rows.append((name, f"`{detector}`", what, str(len(found)), str(flagged), str(there)))
+    head = ("data", "detector", "reply", "clean replies", "flagged", "flagged where it declines")
+    return format_table(head, rows)
+
+
+def _flags_declining(judgement: Judgement, label: ReadReply) -> bool:
+    declining = [
+        region
+        for region in split_spoken_sentences(label.reply)
+        if " ".join(region.of(label.reply).split()) in label.declining
+    ]
+    return any(
+        span.start is not None
+        and span.end is not None
+        and cut_region(Region(span.start, span.end), region) is not None
+        for span in judgement.spans or ()
+        for region in declining
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Answered and declined replies: a chatbot that answers nothing has no hallucination, and helps nobody.
+
+Rules tell replies apart (`scenarios/text/declining.py`), and if the documents have what was asked
+(`blame.py`). Replies in other languages than English are of no kind, and left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from hallulab.scenarios.text.declining import classify_reply
+from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.simulator.metrics.blame import Library
+from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, TWO_DECIMALS, Column, group_rows
+from hallulab.simulator.statistics.intervals import (
+    Interval,
+    Ratio,
+    Rounded,
+    compute_interval,
+    compute_ratio_of_sums,
+)
+from hallulab.simulator.statistics.sums import PersonSums
+
+
+class AnsweredRow(Frozen):
+    """What a chatbot's replies do, and the hallucinations in those that answer, by a detector."""
+
+    detector: str
+    chatbot: str
+    replies: int
+    """Replies that answer or decline."""
+    answered: Rounded | None
+    """Share of these that answer; None: there are none."""
+    answered_ci95: Interval
+    """Its 95% interval over personas; None: there are too few, or all have the same share."""
+    in_documents: int
+    """Those of them whose question the documents answer, as far as rules can tell."""
+    over_declined: Rounded | None
+    """Share of those that decline."""
+    not_in_documents: int
+    """Those whose question the documents do not answer."""
+    over_answered: Rounded | None
+    """Share of those that answer."""
+    scored_answers: int
+    """Replies that answer and that the detector scored and localised."""
+    hpt_of_answers: Rounded | None
+    """Hallucinations over these."""
+    hpt_of_answers_ci95: Interval
+    """Its 95% interval, likewise."""
+
+
+class AnsweredReplies(TableMetric[AnsweredRow]):
+    """Counts replies that answer and that decline."""
+
+    NAME, TITLE, LINK, ROW = "answered", "Answered and declined", "Answered", AnsweredRow
+    ORDER, TERMINAL_ORDER = 21, LAST
+    COLUMNS = (
+        DETECTOR,
+        CHATBOT,
+        Column("Answered %", "answered", "of the replies that answer or decline, the share that answers: it "
+               "claims something, perhaps among refusals", PERCENT, beside="answered_ci95",
+               short="Answered %"),
+        Column("of", "replies", "replies that answer or decline"),
+        Column("Declined where the documents have it %", "over_declined", "of these replies, where documents "
+               "bear on the question, the share that declines", PERCENT, short="Declined,\nknown %"),
+        Column("of", "in_documents", "replies to questions on which documents bear"),
+        Column("Answered where they do not %", "over_answered", "of these replies, where no document bears "
+               "on the question, the share that answers", PERCENT, short="Answered,\nunknown %"),
+        Column("of", "not_in_documents", "replies to questions on which no document bears"),
+        Column("HPT of answers", "hpt_of_answers", "hallucinations over scored replies that answer",
+               TWO_DECIMALS, beside="hpt_of_answers_ci95", short="HPT of\nanswers"),
+        Column("of", "scored_answers", "these replies"),
+    )  # fmt: skip
+
+    def __init__(self, run: RunFacts) -> None:
+        super().__init__(run)
+        self._library = None if run.passages is None else Library(run.passages, run.planned)
+        self._kinds = PersonSums(6)
+        """By chatbot: answers and replies; declined and all where documents have it; answered and all where
+        they do not."""
+        self._scored = PersonSums(2)
+        """By detector and chatbot: hallucinations in scored answers, and these."""
+
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
+        """Count the replies of a conversation."""
+        person = (conversation.scenario, conversation.persona)
+        library = self._library
+        if library is not None and not library.is_examined(conversation):
+            library = None
+        for turn in conversation.turns:
+            kind = classify_reply(turn.reply)
+            if kind not in ("answers", "declines"):
+                continue
+            answers = int(kind == "answers")
+            reading = None if library is None else library.read(conversation, turn)
+            found = None if reading is None else reading.found
+            known, unknown = (
+                int(found in ("among the passages", "missed")),
+                int(found == "not in the documents"),
+            )
+            self._kinds.add(
+                person,
+                (conversation.chatbot,),
+                (answers, 1, known * (1 - answers), known, unknown * answers, unknown),
+            )
+            if answers:
+                for detector, judged in verdicts.items():
+                    verdict = judged.get(turn.index)
+                    if verdict is not None and verdict.spans is not None and verdict.localised:
+                        self._scored.add(person, (detector, conversation.chatbot), (len(verdict.spans), 1))
+
+    def merge(self, other: Self) -> None:
+        """Add the counts of other personas."""
+        self._kinds.merge(other._kinds)
+        self._scored.merge(other._scored)
+
+    def table(self, tallied: Tallied) -> Sequence[AnsweredRow]:
+        """Return a row for each detector and chatbot with a reply that answers or declines."""
+        keys = [(one, name) for one in self.run.detectors for name in self.run.chatbots]
+        kinds = {name: [numbers for _, numbers in self._kinds.items((name,))] for name in self.run.chatbots}
+        shares = [[Ratio(one[0], one[1]) for one in kinds[name]] for _, name in keys]
+        hpts = [[Ratio(*numbers) for _, numbers in self._scored.items(key)] for key in keys]
+        return [
+            AnsweredRow(
+                detector=detector,
+                chatbot=chatbot,
+                replies=sum(one[1] for one in kinds[chatbot]),
+                answered=compute_ratio_of_sums(shares[at]),
+                answered_ci95=compute_interval(shares[at], "share"),
+                in_documents=sum(one[3] for one in kinds[chatbot]),
+                over_declined=_divide(kinds[chatbot], 2),
+                not_in_documents=sum(one[5] for one in kinds[chatbot]),
+                over_answered=_divide(kinds[chatbot], 4),
+                scored_answers=sum(ratio.denominator for ratio in hpts[at]),
+                hpt_of_answers=compute_ratio_of_sums(hpts[at]),
+                hpt_of_answers_ci95=compute_interval(hpts[at], "rate"),
+            )
+            for at, (detector, chatbot) in enumerate(keys)
+            if kinds[chatbot]
+        ]
+
+    @classmethod
+    def groups(cls, report: RunReport) -> Sequence[Sequence[AnsweredRow]]:
+        """Return the rows of each detector."""
+        return group_rows(cls.rows(report), "detector", report.detectors)
+
+    @classmethod
+    def hints(cls, report: RunReport) -> Sequence[str]:
+        """Explain why both numbers are needed."""
+        return (
+            "A reply that declines has no hallucination, and no answer either: a chatbot that answers less "
+            "is not better by that alone. Rules for English tell what a reply does (docs/declining.md), and "
+            "if documents bear on a question (docs/blame.md).",
+        )
+
+
+def _divide(sums: Sequence[Sequence[int]], column: int) -> float | None:
+    """Divide the sum of a column by that of the next one; None where that is 0."""
+    return compute_ratio_of_sums([Ratio(one[column], one[column + 1]) for one in sums if one[column + 1]])
