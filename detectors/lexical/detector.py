@@ -13,10 +13,10 @@ from pydantic import Field
 from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.judging import make_flagged_spans
 from hallulab.detectors.base.protocol import DetectorContext, Traits
-from hallulab.detectors.base.questions import claims_nothing
 from hallulab.detectors.base.reading import identify_reply_language, list_other_languages
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
+from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.languages import are_written_alike, name_language
 from hallulab.scenarios.text.numbers import WITHOUT_WORDS, list_word_values
 from hallulab.scenarios.text.page_marks import blank_marks
