@@ -1,6 +1,6 @@
 """Answered and declined replies: a chatbot that answers nothing has no hallucination, and helps nobody.
 
-Rules tell replies apart (`scenarios/text/declining.py`), and if the documents have what was asked
+Rules assign a kind to each reply (`scenarios/text/declining.py`), and if the documents have what was asked
 (`blame.py`). Replies in other languages than English are of no kind, and left out.
 """
 
@@ -27,7 +27,7 @@ from hallulab.simulator.statistics.sums import PersonSums
 
 
 class AnsweredRow(Frozen):
-    """What a chatbot's replies do, and the hallucinations in those that answer, by a detector."""
+    """Replies of a chatbot by kind, and the hallucinations in those that answer, by a detector."""
 
     detector: str
     chatbot: str
@@ -38,7 +38,7 @@ class AnsweredRow(Frozen):
     answered_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same share."""
     in_documents: int
-    """Those of them whose question the documents answer, as far as rules can tell."""
+    """Replies of these whose question the documents answer, as far as rules can find out."""
     over_declined: Rounded | None
     """Share of those that decline."""
     not_in_documents: int
