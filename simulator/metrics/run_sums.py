@@ -1,6 +1,6 @@
 """Sums of a report over conversations, person after person, so that parts of a run merge.
 
-A person's conversations are counted together, because intervals resample persons with all that was said to
+A person's conversations are counted together, because intervals leave out persons with all that was said to
 them. Of each person stay the sums, and mean and squares of what differs between seeds: no text, and no
 conversation. Persons of different parts of a run are different ones, so parts merge without any loss.
 """
