@@ -2,7 +2,7 @@
 
 Only scored turns count: their verdict is `scored` and says where (`Judgement.localised`). Everything is first
 counted in each conversation (`Tally`). A row adds the tallies up. Statistics add them up by persona and
-leave these out one by one: conversations of one persona with several seeds are alike, with the same goals and facts.
+leave these out one by one: conversations of one persona with several seeds are alike.
 """
 
 from __future__ import annotations
