@@ -188,6 +188,7 @@ _ASKING = _compile(
     rf"{_OPENERS}\W*(?:please (?:provide|share|specify|clarify|tell me|give me)"
     r"|i(?:'d| would)? need (?:\w+ ){0,3}(?:information|details|context))\b"
 )
+_RULE = re.compile(r"(\W{20})\W+")
 _NAMED = re.compile(r"[A-Z](?<!\AI)(?<! I)|\d|@|://|www\.")
 _AMBIGUOUS = _compile(
     r"\W*there are (?:many|several|(?:quite )?a few|a couple of) [^.;]{0,80}\byou (?:could|might|may) be"
@@ -274,7 +275,8 @@ def _split_clauses(sentence: str) -> list[str]:
 
 
 def _write_plainly(sentence: str) -> str:
-    return " ".join(sentence.replace("’", "'").split())
+    # A rule of dots would have the patterns look at it from each of its places, several times.
+    return _RULE.sub(r"\1", " ".join(sentence.replace("’", "'").split()))
 
 
 def _tells_lack(clause: str) -> bool:

@@ -318,6 +318,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     numbers.parse_han_number: numbers.parse_han_number,
     one_form.is_in_one_form: one_form.is_in_one_form,
     one_form.unify_text: one_form.unify_text,
+    one_form.unify_form: lambda text: one_form.unify_form(one_form.OneForm(text)),
     one_form.leave_out: lambda text: one_form.leave_out(
         text, [(at, at + 1) for at in range(0, len(text), 9)]
     ),

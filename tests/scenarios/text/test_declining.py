@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hallulab.scenarios.text.declining import ReplyKind, classify_reply, is_declining
+from tests.growth.families import MOST, measure_growth_with
 
 
 @pytest.mark.parametrize(
@@ -184,3 +185,8 @@ def test_a_pointer_alone_is_no_declining_sentence() -> None:
 def test_a_declining_reply_may_describe_documents_if_it_names_nothing_in_them() -> None:
     assert is_declining("The first passage discusses roasting, but does not mention frying.")
     assert not is_declining("The first passage discusses Elm Park, but does not mention frying.")
+
+
+def test_a_long_rule_takes_time_with_its_length() -> None:
+    growth = measure_growth_with(classify_reply, lambda size: "Well" + "." * size + "x")
+    assert growth < MOST
