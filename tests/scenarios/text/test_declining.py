@@ -187,6 +187,11 @@ def test_a_declining_reply_may_describe_documents_if_it_names_nothing_in_them() 
     assert not is_declining("The first passage discusses Elm Park, but does not mention frying.")
 
 
+def test_what_a_user_may_ask_for_is_a_claim() -> None:
+    reply = "You may ask for a refund in place of a voucher, and write to the airline's nodal officer first."
+    assert classify_reply(reply) == "answers"
+
+
 def test_a_long_rule_takes_time_with_its_length() -> None:
     growth = measure_growth_with(classify_reply, lambda size: "Well" + "." * size + "x")
     assert growth < MOST
