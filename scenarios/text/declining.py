@@ -180,7 +180,8 @@ _POINTING = _compile(
     r"(?: want to| wish to| need to| be (?:best|necessary|advisable|helpful|better) to)? "
     r"|(?:i|we)(?:'d| would)?(?: \w+ly)? (?:recommend|suggest|advise|encourage)(?: that)?(?: you)?"
     r"(?: to)? )?"
-    r"(?:ask(?! for\b)|call|check|consult|contact|e-?mail|get in touch|reach out|refer to|speak|visit|write to)"
+    r"(?:ask(?! for\b)|call|check|consult|contact|e-?mail|get in touch|reach out|refer to|speak|visit"
+    r"|write to)"
     r"(?:ing)?\b"
 )
 """`Please contact the help desk`."""
