@@ -326,18 +326,19 @@ async def _leave_needed(
     """
     kept = list(tried)
     for need in tried:
-        if need.name in sure or (need is tried[-1] and need.words.search(last[1])):
+        is_last = need is tried[-1]
+        if need.name in sure or (is_last and need.words.search(last[1])):
             continue
+        others = [one for one in kept if one is not need]
         # An endpoint that fails now and then refused by chance: by chance again, alike, and twice, is rare.
-        for _ in range(REPEATS if need is tried[-1] else 1):
-            others = [one for one in kept if one is not need]
+        for _ in range(REPEATS if is_last else 1):
             refusal = await _refused(send, others)
             if refusal is None:
                 kept = others
                 break
             if not isinstance(refusal, APIStatusError) or not is_about_request(refusal.status_code):
                 return None
-            if need is tried[-1] and not _is_alike(refusal, last):
+            if is_last and not _is_alike(refusal, last):
                 return None
     return tuple(kept)
 
