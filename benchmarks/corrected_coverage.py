@@ -19,14 +19,16 @@ from itertools import product
 import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
-from hallulab.simulator.metrics.corrections import LEAD, Number, estimate_by_known, estimate_by_people
-from hallulab.simulator.statistics.intervals import Floats, Integers
-from hallulab.simulator.statistics.prediction_powered import compute_thetas, estimate_means
-from hallulab.simulator.statistics.prevalence import (
-    DetectorErrors,
-    compute_best_probabilities,
-    draw_weighed_totals,
+from hallulab.simulator.metrics.corrected_pairs import (
+    compare_estimates,
+    estimate_by_labels,
+    estimate_by_rates,
+    find_best,
 )
+from hallulab.simulator.metrics.corrections import Number, estimate_by_known, estimate_by_people
+from hallulab.simulator.statistics.intervals import Floats, Integers
+from hallulab.simulator.statistics.prediction_powered import estimate_means
+from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 RUNS = 600
 CONVERSATIONS = (10, 20, 50, 200)
@@ -39,7 +41,12 @@ GROUPS, OF_GROUP = 40, 10
 MOST_TURNS = 5
 LENGTHS = (2, 3, 4, 5, 6)
 """Sentences of a turn, equally likely."""
-CHATBOTS = 5
+CHATBOTS = (2, 5)
+COMPARED = (6, 10, 20, 50)
+"""Conversations of each chatbot, with other personas each."""
+EQUAL_RATES = (0.01, 0.025, 0.1, 0.3)
+"""Of equal chatbots: HPT-1 of 0.04, 0.1, 0.4 and 1.2."""
+COMPARED_RUNS = 4000
 _CORRELATION = 0.15
 _OF_GROUPS = 0.05
 """Correlation of what the detector says of two sentences of a source text."""
@@ -121,12 +128,16 @@ def by_calibration(
     random: np.random.Generator, runs: MadeUpRuns, detector: tuple[float, float]
 ) -> list[Number]:
     """Correct the HPT-1 of runs by the equation of Rogan and Gladen, each with its own calibration."""
-    there = runs.sentences > 0
-    rows = np.stack([each.sum(axis=2) for each in (there, runs.sentences, runs.said)], axis=-1)
     return [
-        estimate_by_known(each.astype(np.float64), calibration(random, detector), share=False)
-        for each in rows
+        estimate_by_known(each, calibration(random, detector), share=False) for each in count_sentences(runs)
     ]
+
+
+def count_sentences(runs: MadeUpRuns) -> Floats:
+    """Return turns, sentences and flagged ones: shape (runs, conversations, 3)."""
+    there = runs.sentences > 0
+    columns = [each.sum(axis=2) for each in (there, runs.sentences, runs.said)]
+    return np.stack(columns, axis=-1).astype(np.float64)
 
 
 SHARE = "PPI++, share of turns"
@@ -177,40 +188,56 @@ def lines(runs: int, conversations: Sequence[int] = CONVERSATIONS) -> Iterator[l
         yield [str(number), f"{truth(rate, share=False):.1f}", f"{detector[0]}, {detector[1]}", *cells]
 
 
-def false_leads(runs: int, conversations: int, chatbots: int) -> float:
-    """Return the share of runs in which one of equal chatbots is said to be best, a half of turns annotated.
+def false_leads(
+    runs: int, conversations: int, chatbots: int, rate: float, detector: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the shares of runs in which one of equal chatbots is said to be best.
 
-    The chatbots have nothing in common, as if personas did not matter: so differences are largest.
+    By annotations of a half of the turns, and by a calibration. The chatbots have nothing in common, as if
+    personas did not matter: so differences are largest.
     """
-    random = np.random.default_rng((conversations, chatbots))
-    rows = np.stack(
-        [
-            annotated(random, made_up(random, runs, conversations, RATES[1], DETECTORS[1]), by_turn=True)
-            for _ in range(chatbots)
-        ],
-        axis=2,
-    )
-    leads = 0
-    for each in rows:
-        shares = compute_best_probabilities(compute_thetas(draw_weighed_totals(each)))
-        leads += shares is not None and max(shares) >= LEAD
-    return leads / runs
+    random = np.random.default_rng((conversations, chatbots, round(1000 * rate), round(100 * detector[0])))
+    made = [made_up(random, runs, conversations, rate, detector) for _ in range(chatbots)]
+    labelled = np.stack([annotated(random, each, by_turn=True) for each in made], axis=2)
+    units = np.stack([count_sentences(each) for each in made], axis=2)
+    names = [str(number) for number in range(chatbots)]
+    leads = np.zeros(2)
+    for looked, said in zip(labelled, units, strict=True):
+        found = estimate_by_labels(looked), estimate_by_rates(said, calibration(random, detector))
+        leads += [one is not None and find_best(compare_estimates(one, names)) is not None for one in found]
+    by_labels, by_rates = leads / runs
+    return float(by_labels), float(by_rates)
+
+
+def lead_lines(runs: int) -> Iterator[list[str]]:
+    """Yield the rows of the table of false leads, with a column for each number of conversations."""
+    for chatbots, rate, detector in product(CHATBOTS, EQUAL_RATES, DETECTORS):
+        found = [false_leads(runs, number, chatbots, rate, detector) for number in COMPARED]
+        cells = [f"{by_labels:.1%}; {by_rates:.1%}" for by_labels, by_rates in found]
+        hpt = truth(rate, share=False)
+        yield [str(chatbots), f"{hpt:.2g}", f"{detector[0]}, {detector[1]}", *cells]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit code."""
     parser = build_parser("corrected_coverage", __doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs a cell (default: {RUNS})")
+    parser.add_argument(
+        "--compared-runs",
+        type=int,
+        default=COMPARED_RUNS,
+        help=f"runs a cell of the table of equal chatbots (default: {COMPARED_RUNS})",
+    )
     given = parser.parse_args(arguments)
     head = ["conversations", "true HPT-1", "sensitivity, specificity", *METHODS]
     print(*format_head(head), sep="\n")
     for line in lines(given.runs):
         print(format_row(line), flush=True)
-    head = ["equal chatbots", "conversations of each", "one is said to be best"]
+    columns = [f"{number} conversations each" for number in COMPARED]
+    head = ["equal chatbots", "true HPT-1", "sensitivity, specificity", *columns]
     print("", *format_head(head), sep="\n")
-    for chatbots, number in product((2, CHATBOTS), CONVERSATIONS[:3]):
-        share = false_leads(given.runs, number, chatbots)
-        print(format_row([str(chatbots), str(number), f"{share:.1%}"]), flush=True)
+    for line in lead_lines(given.compared_runs):
+        print(format_row(line), flush=True)
     return 0
 
 

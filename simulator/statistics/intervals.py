@@ -159,6 +159,17 @@ def compute_t_interval(value: float, error: float, freedom: float, scale: Scale)
     return float(back(there(value) - step)), float(back(there(value) + step))
 
 
+def compute_t_p_value(value: float, error: float, freedom: float) -> float | None:
+    """Compute the two-sided p-value of a t test against 0; None where no error is seen.
+
+    >>> round(compute_t_p_value(2.0, 1.0, 10) or 0, 4)
+    0.0734
+    """
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(freedom, -abs(value) / error)) if error > _TIE else None
+
+
 def compute_interval(sample: Sequence[Ratio], kind: Kind) -> Bounds | None:
     """Compute the interval of the ratio of sums.
 

@@ -28,7 +28,7 @@ from typing import Literal
 
 import numpy as np
 
-from hallulab.simulator.statistics.bootstrap import RESAMPLES, is_mostly_defined
+from hallulab.simulator.statistics.bootstrap import RESAMPLES
 from hallulab.simulator.statistics.intervals import Floats, compute_jackknife_error
 
 _SEED = 1_978
@@ -156,31 +156,3 @@ def draw_prevalences(rows: Floats, rates: Floats, drawn: Floats, *, share: bool)
     said_a_turn = move_by_errors(said / turns, error, draw_t_steps(len(rows) - 1), share=share)
     totals = np.stack([np.ones(RESAMPLES), np.full(RESAMPLES, units / turns), said_a_turn], axis=-1)
     return solve_prevalence(totals, drawn)
-
-
-def compute_best_probabilities(replicates: Floats) -> list[float] | None:
-    """Return for each chatbot the share of replicates in which its number is lowest; ties are shared.
-
-    None where too many replicates are undefined.
-
-    Args:
-        replicates: numbers of each chatbot, shape (replicates, chatbots); NaN where undefined.
-    """
-    defined = replicates[~np.isnan(replicates).any(axis=1)]
-    if not is_mostly_defined(replicates.sum(axis=1)) or not len(defined):
-        return None
-    lowest = defined == defined.min(axis=1, keepdims=True)
-    return [float(share) for share in (lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0)]
-
-
-def draw_weighed_totals(sums: Floats) -> Floats:
-    """Return totals under random weights of clusters, the same for all chatbots.
-
-    Args:
-        sums: shape (clusters, chatbots, values).
-
-    Returns:
-        shape (`RESAMPLES`, chatbots, values).
-    """
-    totals = draw_weighed_sums("personas", sums.reshape(len(sums), -1))
-    return totals.reshape(RESAMPLES, *sums.shape[1:])

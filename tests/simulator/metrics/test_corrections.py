@@ -143,32 +143,6 @@ def test_few_personas_groups_or_annotated_personas_have_no_interval() -> None:
     assert of(looked)[0].no_interval == "5 annotated personas; 6 needed for an interval"
 
 
-def test_the_chatbot_with_the_lowest_number_is_probably_best() -> None:
-    turns = [
-        turn(name, persona, spans + persona % 2)
-        for persona in range(12)
-        for name, spans in (("a", 0), ("b", 3))
-    ]
-    a, b, together, *at_depth = of(turns, known(), ["a", "b"])
-    assert (a.best, b.best, together.best) == (1.0, 0.0, None)
-    assert {row.best for row in at_depth} == {None}
-
-
-def test_equal_chatbots_are_equally_probable() -> None:
-    turns = [turn(name, persona, persona % 3) for persona in range(12) for name in "abc"]
-    assert [row.best for row in of(turns, known(), list("abc"))[:3]] == [pytest.approx(1 / 3, abs=1e-6)] * 3
-
-
-def test_probabilities_need_a_number_of_each_from_enough_conversations() -> None:
-    few = [turn(name, persona, 1) for persona in range(5) for name in "ab"]
-    assert {row.best for row in of(few, known(), ["a", "b"])} == {None}
-    annotated = [turn("a", persona, 1, 1) for persona in range(8)]
-    bare = [turn("b", persona, 1) for persona in range(8)]
-    assert {row.best for row in of([*annotated, *bare], None, ["a", "b"])} == {None}
-    mixed = of([*annotated, *bare], known(), ["a", "b"])
-    assert sum(row.best or 0 for row in mixed[:2]) == pytest.approx(1, abs=1e-6)
-
-
 PEOPLE = LabelSource(annotator="person", guideline="abc", turns=20)
 MODEL = LabelSource(annotator="model:m", guideline=None, turns=1)
 STRICT = LabelSource(annotator="person", guideline="xyz", turns=5)

@@ -13,14 +13,12 @@ from hallulab.simulator.metrics.known_errors import Accuracy, PairCounts, derive
 from hallulab.simulator.statistics import prevalence as spreading
 from hallulab.simulator.statistics.intervals import Floats
 from hallulab.simulator.statistics.prevalence import (
-    compute_best_probabilities,
     compute_jackknife_error,
     compute_rates,
     draw_prevalences,
     draw_rates,
     draw_t_steps,
     draw_weighed_sums,
-    draw_weighed_totals,
     move_by_errors,
     solve_prevalence,
 )
@@ -123,27 +121,3 @@ def test_many_clusters_are_weighed_in_pieces_with_the_same_weights(monkeypatch: 
     at_once = draw_weighed_sums("groups", np.eye(7))
     monkeypatch.setattr(spreading, "_CELLS", 100)
     assert (draw_weighed_sums("groups", np.eye(7)) == at_once).all()
-
-
-def test_the_lowest_of_each_replicate_is_counted_and_ties_are_shared() -> None:
-    replicates = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 1.0], [0.0, 0.0, 5.0], [0.0, 1.0, 1.0]])
-    assert compute_best_probabilities(replicates) == [0.625, 0.25, 0.125]
-
-
-@pytest.mark.parametrize(("undefined", "told"), [(1, True), (3, False)])
-def test_undefined_replicates_are_left_out_unless_there_are_many(undefined: int, told: bool) -> None:
-    replicates = np.array([[0.0, 1.0]] * 40)
-    replicates[:undefined, 1] = np.nan
-    assert compute_best_probabilities(replicates) == ([1.0, 0.0] if told else None)
-
-
-def test_replicates_that_are_all_the_same_name_the_best() -> None:
-    assert compute_best_probabilities(np.array([[0.0, 1.0]] * 40)) == [1.0, 0.0]
-
-
-def test_chatbots_with_the_same_personas_are_weighed_alike() -> None:
-    """The second chatbot is a little worse with every persona; personas differ much more."""
-    sums = np.array([[[1.0, place], [1.0, place + 0.1]] for place in range(8)])
-    totals = draw_weighed_totals(sums)
-    assert totals.shape == (10_000, 2, 2)
-    assert compute_best_probabilities(totals[..., 1] / totals[..., 0]) == [1.0, 0.0]
