@@ -26,9 +26,10 @@ from hallulab.simulator.metrics.corrected_pairs import (
     find_best,
 )
 from hallulab.simulator.metrics.corrections import Number, estimate_by_known, estimate_by_people
+from hallulab.simulator.metrics.known_errors import build_errors
 from hallulab.simulator.statistics.intervals import Floats, Integers
 from hallulab.simulator.statistics.prediction_powered import estimate_means
-from hallulab.simulator.statistics.prevalence import DetectorErrors
+from hallulab.simulator.statistics.prevalence import DetectorErrors, solve_by_flags
 
 RUNS = 600
 CONVERSATIONS = (10, 20, 50, 200)
@@ -99,15 +100,30 @@ def annotated(random: np.random.Generator, runs: MadeUpRuns, *, by_turn: bool, s
 
 
 def calibration(random: np.random.Generator, detector: tuple[float, float]) -> DetectorErrors:
-    """Make up what planted errors tell of a detector."""
+    """Make up what a calibration says of a detector."""
     scale = (1 - _OF_GROUPS) / _OF_GROUPS
-    counts = [
+    of_clean, of_wrong = (
         random.binomial(OF_GROUP, random.beta(share * scale, (1 - share) * scale, GROUPS))
         for share in (1 - detector[1], detector[0])
-    ]
+    )
     every = np.full(GROUPS, OF_GROUP)
-    groups = np.stack([every, counts[0], every, counts[1]], axis=-1).astype(np.float64)
-    return DetectorErrors("calibration", groups, groups, "sentence")
+    units = np.stack([every, of_clean, every, of_wrong, every], axis=-1)
+    return build_errors("calibration", units[:, [0, 1, 0, 2, 3, 2]].tolist(), units.tolist())
+
+
+def planted(random: np.random.Generator, detector: tuple[float, float]) -> DetectorErrors:
+    """Make up what planted errors say of a detector, in replies of two sentences, as twins are short."""
+    scale = (1 - _OF_GROUPS) / _OF_GROUPS
+    alarms, found = (
+        random.beta(share * scale, (1 - share) * scale, (GROUPS, 1))
+        for share in (1 - detector[1], detector[0])
+    )
+    of_clean = random.binomial(2, alarms, (GROUPS, OF_GROUP))
+    of_wrong = random.binomial(1, alarms, (GROUPS, OF_GROUP)) + random.binomial(1, found, (GROUPS, OF_GROUP))
+    every, sentences = np.full(GROUPS, OF_GROUP), np.full(GROUPS, 2 * OF_GROUP)
+    replies = [every, (of_clean > 0).sum(axis=1), sentences, every, (of_wrong > 0).sum(axis=1), sentences]
+    units = [sentences, of_clean.sum(axis=1), every, of_wrong.sum(axis=1), sentences]
+    return build_errors("planted errors", np.stack(replies, -1).tolist(), np.stack(units, -1).tolist())
 
 
 Method = Callable[[np.random.Generator, MadeUpRuns, tuple[float, float]], list[Number]]
@@ -133,19 +149,32 @@ def by_calibration(
     ]
 
 
-def count_sentences(runs: MadeUpRuns) -> Floats:
-    """Return turns, sentences and flagged ones: shape (runs, conversations, 3)."""
+def by_planted_errors(*, share: bool) -> Method:
+    """Return the correction by planted errors, measured for each run."""
+
+    def correct(random: np.random.Generator, runs: MadeUpRuns, detector: tuple[float, float]) -> list[Number]:
+        rows = count_sentences(runs, share=share)
+        return [estimate_by_known(each, planted(random, detector), share=share) for each in rows]
+
+    return correct
+
+
+def count_sentences(runs: MadeUpRuns, *, share: bool = False) -> Floats:
+    """Return turns, sentences and flagged ones, or flagged turns: shape (runs, conversations, 3)."""
     there = runs.sentences > 0
-    columns = [each.sum(axis=2) for each in (there, runs.sentences, runs.said)]
+    said = np.minimum(runs.said, 1) if share else runs.said
+    columns = [each.sum(axis=2) for each in (there, runs.sentences, said)]
     return np.stack(columns, axis=-1).astype(np.float64)
 
 
-SHARE = "PPI++, share of turns"
+SHARES = ("PPI++, share of turns", "planted errors, share of turns")
 METHODS: dict[str, Method] = {
     "PPI++, turns annotated": by_annotations(by_turn=True),
     "PPI++, conversations annotated": by_annotations(by_turn=False),
-    "Rogan and Gladen": by_calibration,
-    SHARE: by_annotations(by_turn=True, share=True),
+    "calibration": by_calibration,
+    SHARES[0]: by_annotations(by_turn=True, share=True),
+    "planted errors": by_planted_errors(share=False),
+    SHARES[1]: by_planted_errors(share=True),
 }
 
 
@@ -180,7 +209,7 @@ def lines(runs: int, conversations: Sequence[int] = CONVERSATIONS) -> Iterator[l
             random = np.random.default_rng((number, round(100 * rate), round(100 * detector[0]), place))
             there = made_up(random, runs, number, rate, detector)
             numbers = method(random, there, detector)
-            share, width, without = covered(numbers, truth(rate, share=name == SHARE))
+            share, width, without = covered(numbers, truth(rate, share=name in SHARES))
             if share is None or width is None:
                 cells.append("none")
             else:
@@ -203,7 +232,7 @@ def false_leads(
     names = [str(number) for number in range(chatbots)]
     leads = np.zeros(2)
     for looked, said in zip(labelled, units, strict=True):
-        found = estimate_by_labels(looked), estimate_by_rates(said, calibration(random, detector))
+        found = estimate_by_labels(looked), estimate_by_rates(said, calibration(random, detector).unit_rates)
         leads += [one is not None and find_best(compare_estimates(one, names)) is not None for one in found]
     by_labels, by_rates = leads / runs
     return float(by_labels), float(by_rates)
@@ -216,6 +245,17 @@ def lead_lines(runs: int) -> Iterator[list[str]]:
         cells = [f"{by_labels:.1%}; {by_rates:.1%}" for by_labels, by_rates in found]
         hpt = truth(rate, share=False)
         yield [str(chatbots), f"{hpt:.2g}", f"{detector[0]}, {detector[1]}", *cells]
+
+
+def share_lines() -> Iterator[list[str]]:
+    """Yield the rows of the table of the share by planted errors, without false alarms and without noise."""
+    for hpt, found in product((0.4, 1.2, 2.0), (0.3, 0.6, 0.9)):
+        cells = []
+        for pass_all in (lambda mean: math.exp(-mean), lambda mean: 1 / (1 + mean)):
+            true, flagged = 1 - pass_all(hpt), 1 - pass_all(found * hpt)
+            share = solve_by_flags(np.array([1.0, 1.0, flagged]), np.array([0.0, found]))
+            cells.append(f"{true:.2f}; {min(flagged / found, 1):.2f}; {share:.2f}")
+        yield [f"{hpt}", f"{found}", *cells]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -238,6 +278,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("", *format_head(head), sep="\n")
     for line in lead_lines(given.compared_runs):
         print(format_row(line), flush=True)
+    head = ["errors a turn", "of which flagged", "Poisson", "crowded"]
+    print("", *format_head(head), *map(format_row, share_lines()), sep="\n")
     return 0
 
 

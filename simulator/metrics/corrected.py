@@ -42,6 +42,10 @@ ASSUMED = (
     "Numbers corrected by planted errors or a calibration assume that a detector finds a chatbot's own "
     "errors as often as those, and flags its clean replies as often as clean ones there (docs/corrected.md)."
 )
+SENTENCES = (
+    "Corrected by a calibration, HPT-1 is the number of hallucinated sentences a turn, which differs from "
+    "that of hallucinations: a sentence may have several."
+)
 LOOKED = (
     "Numbers corrected by annotations assume that the annotated turns are as good as drawn at random "
     "(docs/corrected.md)."
@@ -82,7 +86,8 @@ _CORRECTED_NUMBERS = (
     Column("Hallucinated turns %, corrected", "hallucinated_turns", "that share, corrected", PERCENT,
            beside="hallucinated_turns_ci95", short="corrected %"),
     Column("HPT-1", "hpt_1", HPT, TWO_DECIMALS, short="HPT-1"),
-    Column("HPT-1, corrected", "corrected_hpt_1", "the same, corrected", TWO_DECIMALS,
+    Column("HPT-1, corrected", "corrected_hpt_1",
+           "the same, corrected; by a calibration: hallucinated sentences a turn", TWO_DECIMALS,
            beside="corrected_hpt_1_ci95", short="corrected"),
 )  # fmt: skip
 CORRECTED = (
@@ -322,6 +327,7 @@ def describe_corrections(
     detectors = dict.fromkeys(row.detector for row in rows if row.source is not None)
     return [
         *([ASSUMED] if sources - {None, "annotations"} else []),
+        *([SENTENCES] if "calibration" in sources else []),
         *(looked if "annotations" in sources else []),
         *(
             line

@@ -27,7 +27,7 @@ from hallulab.simulator.statistics.intervals import (
     compute_t_p_value,
 )
 from hallulab.simulator.statistics.prediction_powered import Draws, compute_thetas
-from hallulab.simulator.statistics.prevalence import DetectorErrors, compute_rates, solve_prevalence
+from hallulab.simulator.statistics.prevalence import DetectorErrors, Rates, solve_prevalence
 
 
 class CorrectedPair(Frozen):
@@ -74,8 +74,7 @@ def compare_corrected(
     if list(powered) == present:
         estimates = estimate_by_labels(panel.looked_spans[:, present], panel.draws)
     elif not powered and known is not None:
-        units = panel.sentences if known.unit == "sentence" else panel.spans
-        estimates = estimate_by_rates(units[:, present], known)
+        estimates = estimate_by_rates(choose_units(panel, known)[:, present], known.unit_rates)
     else:
         return []
     return [] if estimates is None else compare_estimates(estimates, [chatbots[place] for place in present])
@@ -95,26 +94,27 @@ def estimate_by_labels(sums: Floats, draws: Draws = ()) -> Estimates | None:
     return Estimates(compute_thetas(totals, draws), (compute_thetas(totals - sums, draws),), personas)
 
 
-def estimate_by_rates(units: Floats, known: DetectorErrors) -> Estimates | None:
+def choose_units(panel: Panel, known: DetectorErrors | None) -> Floats:
+    """Return turns, sentences, and what is corrected: a calibration counts flagged sentences, else spans."""
+    return panel.sentences if known is not None and known.source == "calibration" else panel.spans
+
+
+def estimate_by_rates(units: Floats, rates: Rates) -> Estimates | None:
     """Estimate by the equation of Rogan and Gladen; None with too few personas, or groups behind the rates.
 
     Args:
-        units: turns, units, and what the detector says: shape (personas, chatbots, 3).
-        known: the detector's mistakes.
+        units: turns, sentences, and what the detector says: shape (personas, chatbots, 3).
+        rates: those of the detector.
     """
     personas = np.count_nonzero(units[:, :, 0], axis=0)
-    groups, rates = known.units, compute_rates(known.units)
-    if rates is None or min([len(groups), *personas]) < LEAST_FOR_INTERVAL:
-        return None
-    without = groups.sum(axis=0) - groups
-    if not without[:, [0, 2]].all():
+    if min([len(rates.groups), *personas]) < LEAST_FOR_INTERVAL:
         return None
     totals = units.sum(axis=0)
-    by_groups = solve_prevalence(totals, (without[:, [1, 3]] / without[:, [0, 2]])[:, None])
-    values = solve_prevalence(totals, rates)
+    values = solve_prevalence(totals, rates.value)
+    by_groups = solve_prevalence(totals, rates.without[:, None])
     if np.isnan(values).any() or np.isnan(by_groups).any():
         return None
-    return Estimates(values, (solve_prevalence(totals - units, rates), by_groups), personas)
+    return Estimates(values, (solve_prevalence(totals - units, rates.value), by_groups), personas)
 
 
 def compare_estimates(found: Estimates, names: Sequence[str]) -> list[CorrectedPair]:

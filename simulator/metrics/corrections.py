@@ -15,7 +15,7 @@ from hallulab.scenarios.datasets.annotations import MODEL, NAMED, PERSON, is_per
 from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.annotations import LabelSource
-from hallulab.simulator.metrics.corrected_pairs import CorrectedPair, compare_corrected
+from hallulab.simulator.metrics.corrected_pairs import CorrectedPair, choose_units, compare_corrected
 from hallulab.simulator.metrics.judged_turns import Panel, TurnSums
 from hallulab.simulator.statistics.bootstrap import compute_percentile_interval, is_mostly_defined
 from hallulab.simulator.statistics.intervals import (
@@ -32,8 +32,8 @@ from hallulab.simulator.statistics.prediction_powered import (
 )
 from hallulab.simulator.statistics.prevalence import (
     DetectorErrors,
-    compute_rates,
     draw_prevalences,
+    solve_by_flags,
     solve_prevalence,
 )
 
@@ -77,7 +77,7 @@ class Correction(Frozen):
     hpt_1: Rounded | None = None
     """Hallucinations per scored turn, as the detector counts them."""
     corrected_hpt_1: Rounded | None = None
-    """That number, corrected, not below 0."""
+    """That number, corrected, not below 0; by a calibration, hallucinated sentences per scored turn."""
     corrected_hpt_1_ci95: Interval = None
     all_labelled_ci95: Interval = None
     """Interval of the HPT-1 that labels of all these turns would give; only by turns that hallulab drew."""
@@ -145,8 +145,7 @@ class _CorrectedPanel:
         self._known = known
         self._unknown = unknown
         self._flags, self._spans = panel.flags, panel.spans
-        by_sentence = known is not None and known.unit == "sentence"
-        self._units = panel.sentences if by_sentence else self._spans
+        self._units = choose_units(panel, known)
         self._looked_flags, self._looked_spans = panel.looked_flags, panel.looked_spans
         self._draws = panel.draws
         self._powered = find_powered(panel)
@@ -208,22 +207,23 @@ class _CorrectedPanel:
 
     def _by_rates(self, known: DetectorErrors, places: list[int]) -> dict[str, Any]:
         """Correct by what is known of the detector."""
-        of_replies, of_units = compute_rates(known.replies), compute_rates(known.units)
-        if of_replies is None or of_units is None:
+        if known.accuracy is None:
             return {"not_corrected": "nothing was scored of what it was measured on"}
+        sensitivity, specificity = known.accuracy
         fields: dict[str, Any] = {
             "source": known.source,
-            "measured": int(known.replies[:, 2].sum()),
-            "sensitivity": of_replies[1],
-            "specificity": 1 - of_replies[0],
+            "measured": int(known.replies[:, 3].sum()),
+            "sensitivity": sensitivity,
+            "specificity": specificity,
         }
-        for low, high in (of_replies, of_units):
-            if high <= low:
-                reason = (
-                    f"it flags {high:.0%} of what is wrong and {low:.0%} of what is clean, so its flags do "
-                    "not tell the two apart (sensitivity + specificity must be above 1)"
-                )
-                return {**fields, "source": None, "not_corrected": reason}
+        if not (known.reply_rates.value[1] > 0 and known.unit_rates.value[1] > 0):
+            reason = (
+                f"it flags {sensitivity:.0%} of what is wrong and {1 - specificity:.0%} of what is clean, so "
+                "its flags do not tell the two apart (sensitivity + specificity must be above 1)"
+                if sensitivity + specificity <= 1
+                else "it says no more where an error is than where there is none"
+            )
+            return {**fields, "source": None, "not_corrected": reason}
         return fields | _build_number_fields(
             estimate_by_known(self._flags[:, places].sum(axis=1), known, share=True),
             estimate_by_known(self._units[:, places].sum(axis=1), known, share=False),
@@ -243,17 +243,21 @@ def estimate_by_known(rows: Floats, known: DetectorErrors, *, share: bool) -> Nu
     """Return a number by the equation of Rogan and Gladen.
 
     Args:
-        rows: turns, units, and what the detector says, of each cluster.
+        rows: turns, sentences, and what the detector says, of each cluster.
     """
-    groups, drawn = (known.replies, known.drawn_replies) if share else (known.units, known.drawn_units)
-    measured = compute_rates(groups)
-    assert measured is not None  # `_by_rates` has looked
+    rates, is_single = (known.reply_rates, known.is_single) if share else (known.unit_rates, False)
     rows = rows[rows[:, 0] > 0]
-    value = float(solve_prevalence(rows.sum(axis=0), measured))
-    lacking = explain_no_interval(len(rows)) or explain_no_interval(len(groups), "measured group")
+    if share and not is_single:
+        rows = rows[:, [0, 0, 2]]
+    totals = rows.sum(axis=0)
+    value = float((solve_by_flags if is_single else solve_prevalence)(totals, rates.value))
+    lacking = explain_no_interval(len(rows)) or explain_no_interval(len(rates.groups), "measured group")
+    if lacking is None and is_single and totals[2] == totals[0]:
+        lacking = AT_ITS_END
     if lacking is not None:
         return Number(value, None, lacking)
-    replicates = np.clip(draw_prevalences(rows, measured, drawn, share=share), 0.0, 1.0 if share else None)
+    replicates = draw_prevalences(rows, rates, share=share, is_single=is_single)
+    replicates = np.clip(replicates, 0.0, 1.0 if share else None)
     if not is_mostly_defined(replicates):
         return Number(value, None, UNSURE)
     ci95 = compute_percentile_interval(replicates)

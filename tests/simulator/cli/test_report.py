@@ -207,7 +207,15 @@ def test_what_was_settled_counts_and_is_told(hallulab: CommandLine, labelled: Ru
     assert [one["corrected"][-1]["corrected_hpt_1"] for one in (before, after)] == [0.75, 0.625]
 
 
-EACH = {"pairs": 10, "errors_flagged": 8, "twins_flagged": 1, "error_spans": 9, "twin_spans": 1}
+EACH = {
+    "pairs": 10,
+    "errors_flagged": 8,
+    "twins_flagged": 1,
+    "error_spans": 9,
+    "twin_spans": 1,
+    "error_sentences": 10,
+    "twin_sentences": 10,
+}
 MEASURED = {"detector": "d", "version": "1", "all_pairs": 70, "groups": [EACH] * 7}
 
 

@@ -27,7 +27,15 @@ from hallulab.simulator.metrics.known_errors import (
 )
 from tests.builders import conversation, scored
 
-EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
+EACH = PairCounts(
+    pairs=10,
+    errors_flagged=8,
+    twins_flagged=1,
+    error_spans=9,
+    twin_spans=1,
+    error_sentences=10,
+    twin_sentences=10,
+)
 MEASURED = Accuracy(detector="d", version="1", all_pairs=70, groups=(EACH,) * 7)
 
 CHATS = [
@@ -60,13 +68,13 @@ def test_every_chatbot_has_a_row_and_all_together() -> None:
     assert found == [
         ("d", "a", 1.0, 1.0),
         ("d", "b", 0.0, 0.0),
-        ("d", None, 0.5, 0.571429),
+        ("d", None, 0.5, 0.53033),
         ("e", "a", None, None),
         ("e", "b", None, None),
         ("e", None, None, None),
     ]
     assert [(row.hpt_1, row.corrected_hpt_1) for row in ROWS[:3]] == [(1.0, 1.125), (0.0, 0.0), (0.5, 0.5)]
-    assert [row.clipped for row in ROWS[:3]] == ["above 1", "below 0", None]
+    assert [row.clipped for row in ROWS[:3]] == [None, "below 0", None]
 
 
 def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_detector() -> None:
@@ -76,11 +84,18 @@ def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_
         "(docs/corrected.md).",
         "By d, corrected: no clear winner; by t tests (Holm), no HPT-1 is lower than every other.",
         "No interval (d: a, b): a number at the end of its range has none.",
-        "Set to 1 (d: a): the corrected share of hallucinated turns was above 1.",
         "Set to 0 (d: b): the corrected share of hallucinated turns was below 0.",
         "Not corrected (e): no turn was scored.",
     ]
     assert describe_corrections((), ()) == []
+
+
+def test_numbers_by_a_calibration_are_said_to_count_sentences() -> None:
+    row = CorrectedRow(detector="d", chatbot=None, source="calibration")
+    assert describe_corrections([row], ())[1] == (
+        "Corrected by a calibration, HPT-1 is the number of hallucinated sentences a turn, which differs "
+        "from that of hallucinations: a sentence may have several."
+    )
 
 
 def test_the_chatbot_with_the_lowest_number_is_named_by_a_test() -> None:

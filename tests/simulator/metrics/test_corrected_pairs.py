@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
 from hallulab.simulator.metrics.corrected_pairs import CorrectedPair, find_best
 from hallulab.simulator.metrics.corrections import compare_chatbots
 from hallulab.simulator.metrics.judged_turns import JudgedTurn, sum_judged_turns
+from hallulab.simulator.metrics.known_errors import build_errors
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 from tests.simulator.metrics.test_corrections import known, turn
 
@@ -55,11 +55,8 @@ def test_measured_rates_scale_the_difference_and_widen_its_interval() -> None:
         for name, spans in (("a", 0), ("b", 2))
     ]
     [certain], [unsure] = (
-        compared(turns, DetectorErrors("planted errors", groups, groups, "reply"))
-        for groups in (
-            np.array([[10.0, 1.0, 10.0, 9.0]] * 10),
-            np.array([[10.0, 1.0, 10.0, 8.0], [10.0, 1.0, 10.0, 10.0]] * 5),
-        )
+        compared(turns, build_errors("planted errors", [[10, 1, 40, 10, 8, 40]] * 10, units))
+        for units in ([[40, 4, 10, 12, 40]] * 10, [[40, 4, 10, 11, 40], [40, 4, 10, 13, 40]] * 5)
     )
     assert certain.difference == unsure.difference == -3.75
     assert certain.ci95 is not None
