@@ -248,7 +248,9 @@ def _find_two_most(counts: Sequence[Counter[tuple[str, ...]]]) -> dict[tuple[str
 LEAST = 2
 """Messages below which there is no number: a share of one message is 0 or 1, whatever it is."""
 _FIRST = ("first_words", "facts_given")
-_DIVERSITY = ("near_duplicates", "distinct_1", "distinct_2", "self_bleu", "dispersion")
+IN_SAMPLES = ("near_duplicates", "distinct_1", "distinct_2", "self_bleu")
+"""Fields of diversity that depend on which messages are measured together."""
+_DIVERSITY = (*IN_SAMPLES, "dispersion")
 
 Statistic = Literal["median", "mean", "share"]
 DistanceName = Literal["Wasserstein-1", "Jensen–Shannon", "difference"]
@@ -302,9 +304,17 @@ class MessageSample:
         """Number of each user's persona."""
         self._parts: dict[int, Parts] = {}
 
-    def some(self, users: Sequence[int]) -> MessageSample:
-        """Return the sample of some users, by place."""
-        return MessageSample([one for place in users for one in self.held[place]], self._vectors)
+    def join(self, other: MessageSample) -> MessageSample:
+        """Return this sample's users and then another one's, who share no persona with them."""
+        joined = [
+            Messages((f"{side}/{scenario}", persona, seed), one.texts, one.facts)
+            for side, sample in enumerate((self, other))
+            for own in sample.held
+            for one in own
+            for scenario, persona, seed in [one.user]
+        ]
+        vectors = None if self._vectors is None or other._vectors is None else self._vectors | other._vectors
+        return MessageSample(joined, vectors)
 
     @cached_property
     def vectors(self) -> Floats | None:
@@ -362,7 +372,7 @@ class MessageSample:
         with np.errstate(invalid="ignore"):
             if measure.field == "dispersion":
                 return self._dispersion(weights)
-            if measure.field in _DIVERSITY:
+            if measure.field in IN_SAMPLES:
                 over, under = (weights @ self.parts(size)[measure.field]).T
             else:
                 numbers, places = self.numbers(measure.field)

@@ -165,8 +165,8 @@ def test_it_says_how_much_of_the_difference_remains() -> None:
     assert describe_fixed_prefix(report()) == [
         "Fixed prefixes: all chatbots answer the same messages after the same histories, those of vanilla in "
         "runs/demo.",
-        "By d, free-running, vanilla does not differ significantly from agent (difference 2.00, path 1.50), so "
-        "no share of a difference is given.",
+        "By d, free-running, vanilla does not differ significantly from agent (difference 2.00, path 1.50), "
+        "so no share of a difference is given.",
     ]
     assert describe_fixed_prefix(report(WORSE, HALF))[1] == (
         "By d, vanilla and agent differ by 3.00 per turn when they run freely (p = 0.031, Holm) and by 1.50 "
