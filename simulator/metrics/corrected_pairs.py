@@ -27,7 +27,7 @@ from hallulab.simulator.statistics.intervals import (
     compute_t_p_value,
 )
 from hallulab.simulator.statistics.prediction_powered import Draws, compute_thetas
-from hallulab.simulator.statistics.prevalence import DetectorErrors, Rates, solve_prevalence
+from hallulab.simulator.statistics.prevalence import DetectorErrors, ErrorRates, solve_prevalence
 
 
 class CorrectedPair(Frozen):
@@ -99,7 +99,7 @@ def choose_units(panel: Panel, known: DetectorErrors | None) -> Floats:
     return panel.sentences if known is not None and known.source == "calibration" else panel.spans
 
 
-def estimate_by_rates(units: Floats, rates: Rates) -> Estimates | None:
+def estimate_by_rates(units: Floats, rates: ErrorRates) -> Estimates | None:
     """Estimate by the equation of Rogan and Gladen; None with too few personas, or groups behind the rates.
 
     Args:

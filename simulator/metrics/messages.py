@@ -304,18 +304,6 @@ class MessageSample:
         """Number of each user's persona."""
         self._parts: dict[int, Parts] = {}
 
-    def join(self, other: MessageSample) -> MessageSample:
-        """Return this sample's users and then another one's, who share no persona with them."""
-        joined = [
-            Messages((f"{side}/{scenario}", persona, seed), one.texts, one.facts)
-            for side, sample in enumerate((self, other))
-            for own in sample.held
-            for one in own
-            for scenario, persona, seed in [one.user]
-        ]
-        vectors = None if self._vectors is None or other._vectors is None else self._vectors | other._vectors
-        return MessageSample(joined, vectors)
-
     @cached_property
     def vectors(self) -> Floats | None:
         """Vectors of the users' first messages, shape (users, dimensions)."""

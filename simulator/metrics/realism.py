@@ -11,6 +11,7 @@ draws do not exceed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -146,7 +147,7 @@ def compare_messages(run: MessageSample, people: MessageSample) -> tuple[int | N
     """
     both = [side.users for side in (run, people) if side.users >= LEAST]
     size = min(both, default=LEAST)
-    pooled = run.join(people)
+    pooled = _pool_users(run, people)
     permuted = _permute_personas(run, people)
     rows = tuple(_build_row(measure, (run, people), (pooled, permuted), size) for measure in MEASURES)
     return min(size, MOST) if both else None, rows
@@ -217,6 +218,24 @@ def _leave_out_personas(sample: MessageSample) -> Floats:
     """Return each user once, and then all but those of each persona in turn: (1 + personas, users)."""
     personas = np.unique(sample.persona)
     return np.concatenate([np.ones((1, sample.users)), sample.persona != personas[:, None]])
+
+
+def _pool_users(run: MessageSample, people: MessageSample) -> MessageSample:
+    """Return the run's users and then people's, who share no persona with them."""
+    sides = (run, people)
+    joined = [
+        replace(one, user=(f"{number}/{one.user[0]}", *one.user[1:]))
+        for number, side in enumerate(sides)
+        for own in side.held
+        for one in own
+    ]
+    vectors = {
+        own[0].texts[0]: vector
+        for side in sides
+        if side.vectors is not None
+        for own, vector in zip(side.held, side.vectors, strict=True)
+    }
+    return MessageSample(joined, vectors)
 
 
 def _permute_personas(run: MessageSample, people: MessageSample) -> Floats:

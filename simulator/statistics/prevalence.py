@@ -116,19 +116,19 @@ class DetectorErrors:
         return (of_wrong / wrong, 1 - of_clean / clean) if clean and wrong else None
 
     @cached_property
-    def reply_rates(self) -> Rates:
+    def reply_rates(self) -> ErrorRates:
         """Those by which the share of hallucinated turns is corrected."""
-        return Rates(self.replies, compute_flag_rates if self.is_single else compute_reply_rates)
+        return ErrorRates(self.replies, compute_flag_rates if self.is_single else compute_reply_rates)
 
     @cached_property
-    def unit_rates(self) -> Rates:
+    def unit_rates(self) -> ErrorRates:
         """Those by which hallucinations per turn are corrected."""
-        return Rates(self.units, compute_unit_rates)
+        return ErrorRates(self.units, compute_unit_rates)
 
 
 @dataclass(frozen=True)
-class Rates:
-    """What a detector says without an error, by turn or sentence, and what an error adds."""
+class ErrorRates:
+    """The mean of what a detector says without an error, by turn or sentence, and of what an error adds."""
 
     groups: Floats
     """Sums of each group behind the rates."""
@@ -222,7 +222,7 @@ def solve_by_flags(rows: Floats, rates: Floats) -> Floats:
     return share
 
 
-def draw_prevalences(rows: Floats, rates: Rates, *, share: bool, is_single: bool = False) -> Floats:
+def draw_prevalences(rows: Floats, rates: ErrorRates, *, share: bool, is_single: bool = False) -> Floats:
     """Draw solutions of the equation with the uncertainty of the run and of the rates: shape (`RESAMPLES`,).
 
     The detector's value of a turn is moved by its standard error, as the module's docstring explains; the
