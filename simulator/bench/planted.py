@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.text.words import parse_whole_number
 from hallulab.scenarios.transcript import Frozen, Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
@@ -61,6 +62,7 @@ class _ErrorAndTwin:
     group: str
     cell: tuple[str, str, str]
     error: LabelledReply
+    twin: LabelledReply
     wrong: Judgement | None
     clean: Judgement | None
 
@@ -89,10 +91,10 @@ def count_planted(evaluations: Sequence[Evaluation]) -> tuple[Accuracy, ...] | N
 
 
 def _count_accuracy(evaluation: Evaluation, pairs: Sequence[_ErrorAndTwin]) -> Accuracy:
-    groups: dict[str, list[tuple[Judgement, Judgement]]] = defaultdict(list)
+    groups: dict[str, list[tuple[_ErrorAndTwin, Judgement, Judgement]]] = defaultdict(list)
     for pair in pairs:
         if pair.wrong and pair.clean and pair.wrong.localised and pair.clean.localised:
-            groups[pair.group].append((pair.wrong, pair.clean))
+            groups[pair.group].append((pair, pair.wrong, pair.clean))
     return Accuracy(
         detector=evaluation.detector,
         version=evaluation.version,
@@ -100,10 +102,12 @@ def _count_accuracy(evaluation: Evaluation, pairs: Sequence[_ErrorAndTwin]) -> A
         groups=tuple(
             PairCounts(
                 pairs=len(judged),
-                errors_flagged=sum(bool(wrong.flagged) for wrong, _ in judged),
-                twins_flagged=sum(bool(clean.flagged) for _, clean in judged),
-                error_spans=sum(len(wrong.spans or ()) for wrong, _ in judged),
-                twin_spans=sum(len(clean.spans or ()) for _, clean in judged),
+                errors_flagged=sum(bool(wrong.flagged) for _, wrong, _ in judged),
+                twins_flagged=sum(bool(clean.flagged) for *_, clean in judged),
+                error_spans=sum(len(wrong.spans or ()) for _, wrong, _ in judged),
+                twin_spans=sum(len(clean.spans or ()) for *_, clean in judged),
+                error_sentences=sum(len(split_sentences(pair.error.reply)) for pair, *_ in judged),
+                twin_sentences=sum(len(split_sentences(pair.twin.reply)) for pair, *_ in judged),
             )
             for _, judged in sorted(groups.items())
         ),
@@ -119,7 +123,7 @@ def _pair_replies(evaluation: Evaluation) -> Iterator[_ErrorAndTwin]:
         twin = judged.get(str(reply.meta.get(TWIN)))
         if reply.label and twin is not None:
             cell = (_get_meta(reply, "kind"), _get_meta(reply, "turn"), _get_meta(reply, "context"))
-            yield _ErrorAndTwin(reply.group, cell, reply, wrong, twin[1])
+            yield _ErrorAndTwin(reply.group, cell, reply, twin[0], wrong, twin[1])
 
 
 def _get_meta(reply: LabelledReply, key: str) -> str:

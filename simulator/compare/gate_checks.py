@@ -19,7 +19,7 @@ from hallulab.simulator.metrics.known_errors import (
     require_measured,
 )
 from hallulab.simulator.report.facts import derive_detector_errors
-from hallulab.simulator.statistics.prevalence import DetectorErrors, compute_rates
+from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 RECREATE = "recreate the baseline with `hallulab compare RUN --save FILE`"
 REMEDY = "fit it with `hallulab calibrate`, or measure it on planted errors and give --planted (docs/gate.md)"
@@ -185,12 +185,12 @@ def check_calibrated(now: RunSummary, planted: Path | None) -> Iterator[GateChec
 
 def _describe_errors(errors: DetectorErrors | None) -> tuple[bool, str]:
     """Return whether a detector with such errors may not gate, and why, or how good it is."""
-    rates = None if errors is None else compute_rates(errors.replies)
-    if errors is None or rates is None:
+    accuracy = None if errors is None else errors.accuracy
+    if errors is None or accuracy is None:
         return True, f"its sensitivity and specificity on this model are unknown: {REMEDY}"
-    of_clean, of_wrong = rates
-    found = f"sensitivity {of_wrong:.0%}, specificity {1 - of_clean:.0%}, by {errors.source}"
-    if of_wrong <= of_clean:
+    sensitivity, specificity = accuracy
+    found = f"sensitivity {sensitivity:.0%}, specificity {specificity:.0%}, by {errors.source}"
+    if sensitivity + specificity <= 1:
         return True, f"its flags do not separate wrong replies from clean ones ({found})"
     return False, found
 

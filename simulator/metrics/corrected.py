@@ -9,11 +9,12 @@ from typing import Self
 from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Conversation, Count, Frozen
 from hallulab.simulator.metrics.annotations import LabelSource, describe_left_out
+from hallulab.simulator.metrics.corrected_pairs import CorrectedPair, find_best
 from hallulab.simulator.metrics.corrections import (
-    LEAD,
     UNKNOWN,
     Correction,
     OtherWinner,
+    compare_chatbots,
     compare_labels,
     compute_corrections,
     describe_labels,
@@ -28,6 +29,7 @@ from hallulab.simulator.show.columns import (
     PERCENT,
     TWO_DECIMALS,
     Column,
+    format_p,
     group_rows,
 )
 from hallulab.simulator.show.document import GroupedTable, Paragraph, Part, Section
@@ -39,6 +41,10 @@ ALL = "all chatbots"
 ASSUMED = (
     "Numbers corrected by planted errors or a calibration assume that a detector finds a chatbot's own "
     "errors as often as those, and flags its clean replies as often as clean ones there (docs/corrected.md)."
+)
+SENTENCES = (
+    "Corrected by a calibration, HPT-1 is the number of hallucinated sentences a turn, which differs from "
+    "that of hallucinations: a sentence may have several."
 )
 LOOKED = (
     "Numbers corrected by annotations assume that the annotated turns are as good as drawn at random "
@@ -80,7 +86,8 @@ _CORRECTED_NUMBERS = (
     Column("Hallucinated turns %, corrected", "hallucinated_turns", "that share, corrected", PERCENT,
            beside="hallucinated_turns_ci95", short="corrected %"),
     Column("HPT-1", "hpt_1", HPT, TWO_DECIMALS, short="HPT-1"),
-    Column("HPT-1, corrected", "corrected_hpt_1", "the same, corrected", TWO_DECIMALS,
+    Column("HPT-1, corrected", "corrected_hpt_1",
+           "the same, corrected; by a calibration: hallucinated sentences a turn", TWO_DECIMALS,
            beside="corrected_hpt_1_ci95", short="corrected"),
 )  # fmt: skip
 CORRECTED = (
@@ -97,8 +104,6 @@ CORRECTED = (
     Column("Specificity %", "specificity", "share of the clean replies that are not flagged, likewise",
            PERCENT, short="Spec.\n%", wide=True),
     *_CORRECTED_NUMBERS,
-    Column("Best %", "best", "probability that the chatbot has the lowest corrected HPT-1", PERCENT,
-           short="Best\n%"),
 )  # fmt: skip
 BY_DEPTH = (
     _CHATBOT,
@@ -109,6 +114,21 @@ BY_DEPTH = (
     _SOURCE,
     *_CORRECTED_NUMBERS,
 )  # fmt: skip
+PAIRS = (
+    Column("a", "a", "a chatbot", kind="name"),
+    Column("b", "b", "another one", kind="name"),
+    Column("Personas", "personas",
+           "personas behind the number that rests on fewer; by annotations, those with an annotated turn"),
+    Column("Δ HPT-1, corrected", "difference", "corrected HPT-1 of a minus that of b", TWO_DECIMALS,
+           beside="ci95"),
+    Column("p (Holm)", "p_holm", "t test of it over personas, adjusted by Holm", format_p),
+)  # fmt: skip
+
+
+class ComparedRow(CorrectedPair):
+    """Two chatbots under one detector: an item of `corrected_comparisons` in `report.json`."""
+
+    detector: str
 
 
 class CorrectedSection(Frozen):
@@ -118,6 +138,8 @@ class CorrectedSection(Frozen):
     """The rows corrected for the detectors' mistakes, and one for all chatbots of each detector."""
     corrected_by_depth: tuple[CorrectedRow, ...] = ()
     """The same for turns with so many exchanges before them."""
+    corrected_comparisons: tuple[ComparedRow, ...] = ()
+    """Every two chatbots under each detector; none where a chatbot is not corrected as the others are."""
     labelled_by: tuple[LabelSource, ...] = ()
     """Who labelled turns of the run; empty without annotations."""
     drawn_turns: Count = 0
@@ -140,6 +162,7 @@ class CorrectedRates(Metric):
     TABLES = (
         ("Corrected for the detectors' mistakes", CORRECTED),
         ("Corrected, by depth", BY_DEPTH),
+        ("Corrected, compared", PAIRS),
     )
     ORDER = TERMINAL_ORDER = 50
 
@@ -173,6 +196,9 @@ class CorrectedRates(Metric):
         return CorrectedSection(
             corrected=tuple(whole),
             corrected_by_depth=tuple(row for row in found if row.depth is not None),
+            corrected_comparisons=compare(
+                self._turns.sums, self.run.chatbots, self.run.detectors, self.run.mistakes
+            ),
             labelled_by=looked.sources,
             drawn_turns=len(looked.drawn),
             left_out_labels=looked.left_out,
@@ -197,6 +223,7 @@ class CorrectedRates(Metric):
         parts: list[Part] = [
             *map(Paragraph, describe_section(found)),
             GroupedTable(CORRECTED, group_rows(found.corrected, "detector", report.detectors)),
+            GroupedTable(PAIRS, group_rows(found.corrected_comparisons, "detector", report.detectors)),
             GroupedTable(BY_DEPTH, group_rows(found.corrected_by_depth, "detector", report.detectors)),
         ]
         return Section("corrected", "Corrected for the detectors' mistakes", parts, "Corrected")
@@ -248,6 +275,20 @@ def correct(
     )
 
 
+def compare(
+    turns: Mapping[str, TurnSums],
+    chatbots: Sequence[str],
+    detectors: Sequence[str],
+    known: Mapping[str, DetectorErrors],
+) -> tuple[ComparedRow, ...]:
+    """Compare each two chatbots under every detector; arguments as `correct`."""
+    return tuple(
+        ComparedRow(detector=detector, **dict(pair))
+        for detector in detectors
+        for pair in compare_chatbots(turns.get(detector, TurnSums()), chatbots, known.get(detector))
+    )
+
+
 def group_by_detector(rows: Sequence[CorrectedRow]) -> dict[str, list[CorrectedRow]]:
     """Return the rows of each detector."""
     found: dict[str, list[CorrectedRow]] = defaultdict(list)
@@ -260,34 +301,41 @@ def describe_section(found: CorrectedSection) -> list[str]:
     """Say what corrected numbers rest on, by whom turns were labelled, and which chatbot is best."""
     left_out = describe_left_out(found.left_out_labels)
     if not any(row.source == "annotations" for row in found.corrected):
-        return [*describe_corrections(found.corrected), *left_out]
+        return [*describe_corrections(found.corrected, found.corrected_comparisons), *left_out]
     others = sum(one.turns for one in found.labelled_by) > found.drawn_turns
     looked = [*([LOOKED] if others else []), *([DRAWN] if found.drawn_turns else [])]
     return [
-        *describe_corrections(found.corrected, looked),
+        *describe_corrections(found.corrected, found.corrected_comparisons, looked),
         *describe_labels(found.labelled_by, found.other_winners),
         *left_out,
     ]
 
 
-def describe_corrections(rows: Sequence[CorrectedRow], looked: Sequence[str] = (LOOKED,)) -> list[str]:
+def describe_corrections(
+    rows: Sequence[CorrectedRow], pairs: Sequence[ComparedRow], looked: Sequence[str] = (LOOKED,)
+) -> list[str]:
     """Say what corrected numbers rest on and which chatbot is best.
 
     Say also why numbers and intervals are lacking, or were clipped.
 
     Args:
         rows: those of all turns.
+        pairs: the same chatbots compared.
         looked: what to say of numbers corrected by annotations.
     """
     sources = {row.source for row in rows}
     detectors = dict.fromkeys(row.detector for row in rows if row.source is not None)
     return [
         *([ASSUMED] if sources - {None, "annotations"} else []),
+        *([SENTENCES] if "calibration" in sources else []),
         *(looked if "annotations" in sources else []),
         *(
             line
             for name in detectors
-            for line in _describe_best([row for row in rows if row.detector == name])
+            for line in _describe_best(
+                [row for row in rows if row.detector == name],
+                [pair for pair in pairs if pair.detector == name],
+            )
         ),
         *_explain_rows(rows),
     ]
@@ -308,8 +356,8 @@ def _explain_rows(rows: Sequence[CorrectedRow]) -> Iterator[str]:
         yield f"{lacking} ({'; '.join(whom)}): {why}."
 
 
-def _describe_best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
-    """Name the chatbot with the lowest corrected HPT-1 under a detector, or say that none is clear."""
+def _describe_best(rows: Sequence[CorrectedRow], pairs: Sequence[ComparedRow]) -> Iterator[str]:
+    """Name the chatbot with the lowest corrected HPT-1 by tests, or say that none is clear."""
     [together] = [row for row in rows if row.chatbot is None]
     if together.all_labelled_ci95 is not None:
         low, high = together.all_labelled_ci95
@@ -320,19 +368,18 @@ def _describe_best(rows: Sequence[CorrectedRow]) -> Iterator[str]:
     chatbots = [row for row in rows if row.chatbot is not None and row.turns]
     if len(chatbots) < 2:
         return
-    by = f"By {rows[0].detector}, corrected"
-    first = max(chatbots, key=lambda row: row.best or 0.0)
-    if first.best is None:
+    by, best = f"By {rows[0].detector}, corrected", find_best(pairs)
+    if best is not None:
         yield (
-            f"{by}: no clear winner; that takes a corrected number of each chatbot, from at least "
-            f"{LEAST_FOR_INTERVAL} personas."
+            f"{by}: {best[0]} has the lowest HPT-1, by a t test against every other chatbot (Holm: p at most "
+            f"{max(best[1], 0.001):.2g})."
         )
-    elif first.best >= LEAD:
-        yield f"{by}: {first.chatbot} hallucinates least with a probability of {first.best:.1%}."
+    elif pairs:
+        yield f"{by}: no clear winner; by t tests (Holm), no HPT-1 is lower than every other."
     else:
         yield (
-            f"{by}: no clear winner; {first.chatbot} is best with a probability of {first.best:.0%} "
-            f"({LEAD:.1%} required)."
+            f"{by}: no clear winner; that takes a corrected number of each chatbot, all by the same source "
+            f"and from at least {LEAST_FOR_INTERVAL} personas."
         )
 
 

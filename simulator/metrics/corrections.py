@@ -15,10 +15,10 @@ from hallulab.scenarios.datasets.annotations import MODEL, NAMED, PERSON, is_per
 from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.annotations import LabelSource
+from hallulab.simulator.metrics.corrected_pairs import CorrectedPair, choose_units, compare_corrected
 from hallulab.simulator.metrics.judged_turns import Panel, TurnSums
-from hallulab.simulator.statistics.bootstrap import RESAMPLES, compute_percentile_interval, is_mostly_defined
+from hallulab.simulator.statistics.bootstrap import compute_percentile_interval, is_mostly_defined
 from hallulab.simulator.statistics.intervals import (
-    LEAST_FOR_INTERVAL,
     Floats,
     Interval,
     Rounded,
@@ -27,22 +27,15 @@ from hallulab.simulator.statistics.intervals import (
 )
 from hallulab.simulator.statistics.prediction_powered import (
     PPIEstimate,
-    compute_thetas,
     estimate_drawn_error,
     estimate_means,
 )
 from hallulab.simulator.statistics.prevalence import (
     DetectorErrors,
-    compute_best_probabilities,
-    compute_rates,
     draw_prevalences,
-    draw_weighed_totals,
+    solve_by_flags,
     solve_prevalence,
 )
-
-LEAD = 0.975
-"""Probability from which a chatbot is said to be best: of two equal ones, each reaches it in 2.5% of runs."""
-
 
 LEAST_ANNOTATED = 2
 """Annotated turns of a chatbot below which they correct nothing: one turn has no covariance."""
@@ -84,12 +77,10 @@ class Correction(Frozen):
     hpt_1: Rounded | None = None
     """Hallucinations per scored turn, as the detector counts them."""
     corrected_hpt_1: Rounded | None = None
-    """That number, corrected, not below 0."""
+    """That number, corrected, not below 0; by a calibration, hallucinated sentences per scored turn."""
     corrected_hpt_1_ci95: Interval = None
     all_labelled_ci95: Interval = None
     """Interval of the HPT-1 that labels of all these turns would give; only by turns that hallulab drew."""
-    best: Rounded | None = None
-    """Probability that the chatbot has the lowest corrected HPT-1 of all; None: it cannot be told."""
     clipped: Literal["below 0", "above 1"] | None = None
     """On which side the corrected share lay outside [0, 1], so that it was set to that end."""
     not_corrected: str | None = None
@@ -125,6 +116,22 @@ def compute_corrections(
     return found
 
 
+def compare_chatbots(
+    turns: TurnSums, chatbots: Sequence[str], known: DetectorErrors | None
+) -> list[CorrectedPair]:
+    """Compare the corrected HPT-1 of each two chatbots over all turns; arguments as `compute_corrections`."""
+    if not turns.depths:
+        return []
+    panel = turns.panel(chatbots, None)
+    return compare_corrected(panel, chatbots, find_powered(panel), known)
+
+
+def find_powered(panel: Panel) -> list[int]:
+    """Return the places of the chatbots that are corrected by annotations."""
+    annotated = panel.looked_spans[:, :, 3].sum(axis=0)
+    return [place for place, turns in enumerate(annotated) if turns >= LEAST_ANNOTATED]
+
+
 class _CorrectedPanel:
     """The turns of all chatbots that are corrected together, as sums over personas.
 
@@ -138,12 +145,10 @@ class _CorrectedPanel:
         self._known = known
         self._unknown = unknown
         self._flags, self._spans = panel.flags, panel.spans
-        by_sentence = known is not None and known.unit == "sentence"
-        self._units = panel.sentences if by_sentence else self._spans
+        self._units = choose_units(panel, known)
         self._looked_flags, self._looked_spans = panel.looked_flags, panel.looked_spans
         self._draws = panel.draws
-        annotated = self._looked_spans[:, :, 3].sum(axis=0)
-        self._powered = [place for place in range(len(chatbots)) if annotated[place] >= LEAST_ANNOTATED]
+        self._powered = find_powered(panel)
         self._present = [place for place in range(len(chatbots)) if self._flags[:, place, 0].any()]
 
     def rows(self, depth: int | None) -> list[Correction]:
@@ -159,9 +164,6 @@ class _CorrectedPanel:
             found.append(self._row(name, depth, [place], looked))
         every = bool(self._powered) and self._powered == self._present
         found.append(self._row(None, depth, self._present, (share[-1], count[-1]) if every else None))
-        if depth is None:
-            best = self._best() if all(row.not_corrected is None for row in found if row.turns) else {}
-            found = [row.model_copy(update={"best": best.get(row.chatbot)}) for row in found]
         return found
 
     def _row(
@@ -205,55 +207,27 @@ class _CorrectedPanel:
 
     def _by_rates(self, known: DetectorErrors, places: list[int]) -> dict[str, Any]:
         """Correct by what is known of the detector."""
-        of_replies, of_units = compute_rates(known.replies), compute_rates(known.units)
-        if of_replies is None or of_units is None:
+        if known.accuracy is None:
             return {"not_corrected": "nothing was scored of what it was measured on"}
+        sensitivity, specificity = known.accuracy
         fields: dict[str, Any] = {
             "source": known.source,
-            "measured": int(known.replies[:, 2].sum()),
-            "sensitivity": of_replies[1],
-            "specificity": 1 - of_replies[0],
+            "measured": int(known.replies[:, 3].sum()),
+            "sensitivity": sensitivity,
+            "specificity": specificity,
         }
-        for low, high in (of_replies, of_units):
-            if high <= low:
-                reason = (
-                    f"it flags {high:.0%} of what is wrong and {low:.0%} of what is clean, so its flags do "
-                    "not tell the two apart (sensitivity + specificity must be above 1)"
-                )
-                return {**fields, "source": None, "not_corrected": reason}
+        if not (known.reply_rates.value[1] > 0 and known.unit_rates.value[1] > 0):
+            reason = (
+                f"it flags {sensitivity:.0%} of what is wrong and {1 - specificity:.0%} of what is clean, so "
+                "its flags do not tell the two apart (sensitivity + specificity must be above 1)"
+                if sensitivity + specificity <= 1
+                else "it says no more where an error is than where there is none"
+            )
+            return {**fields, "source": None, "not_corrected": reason}
         return fields | _build_number_fields(
             estimate_by_known(self._flags[:, places].sum(axis=1), known, share=True),
             estimate_by_known(self._units[:, places].sum(axis=1), known, share=False),
         )
-
-    def _best(self) -> dict[str | None, float]:
-        """Return each chatbot's probability of the lowest HPT-1; empty where that cannot be told.
-
-        Replicates weigh personas, the same for all chatbots, and the groups behind the rates.
-        """
-        by_rates = [place for place in self._present if place not in self._powered]
-        looked_at = self._looked_spans[:, self._powered, 3]
-        if len(self._present) < 2 or any(map(_is_too_few, looked_at.T)):
-            return {}
-        values = np.empty((RESAMPLES, len(self._chatbots)))
-        if by_rates:
-            known = self._known
-            of_units = None if known is None else compute_rates(known.units)
-            few = any(_is_too_few(self._units[:, place, 0]) for place in by_rates)
-            if known is None or of_units is None or few or len(known.units) < LEAST_FOR_INTERVAL:
-                return {}
-            totals = draw_weighed_totals(self._units[:, by_rates])
-            values[:, by_rates] = solve_prevalence(totals, known.drawn_units[:, None])
-        if self._powered:
-            values[:, self._powered] = compute_thetas(
-                draw_weighed_totals(self._looked_spans[:, self._powered]), self._draws
-            )
-        shares = compute_best_probabilities(values[:, self._present])
-        return dict(zip((self._chatbots[place] for place in self._present), shares or (), strict=False))
-
-
-def _is_too_few(of_clusters: Floats) -> bool:
-    return int(np.count_nonzero(of_clusters)) < LEAST_FOR_INTERVAL
 
 
 def estimate_by_people(found: PPIEstimate, *, share: bool) -> Number:
@@ -269,17 +243,21 @@ def estimate_by_known(rows: Floats, known: DetectorErrors, *, share: bool) -> Nu
     """Return a number by the equation of Rogan and Gladen.
 
     Args:
-        rows: turns, units, and what the detector says, of each cluster.
+        rows: turns, sentences, and what the detector says, of each cluster.
     """
-    groups, drawn = (known.replies, known.drawn_replies) if share else (known.units, known.drawn_units)
-    measured = compute_rates(groups)
-    assert measured is not None  # `_by_rates` has looked
+    rates, is_single = (known.reply_rates, known.is_single) if share else (known.unit_rates, False)
     rows = rows[rows[:, 0] > 0]
-    value = float(solve_prevalence(rows.sum(axis=0), measured))
-    lacking = explain_no_interval(len(rows)) or explain_no_interval(len(groups), "measured group")
+    if share and not is_single:
+        rows = rows[:, [0, 0, 2]]
+    totals = rows.sum(axis=0)
+    value = float((solve_by_flags if is_single else solve_prevalence)(totals, rates.value))
+    lacking = explain_no_interval(len(rows)) or explain_no_interval(len(rates.groups), "measured group")
+    if lacking is None and is_single and totals[2] == totals[0]:
+        lacking = AT_ITS_END
     if lacking is not None:
         return Number(value, None, lacking)
-    replicates = np.clip(draw_prevalences(rows, measured, drawn, share=share), 0.0, 1.0 if share else None)
+    replicates = draw_prevalences(rows, rates, share=share, is_single=is_single)
+    replicates = np.clip(replicates, 0.0, 1.0 if share else None)
     if not is_mostly_defined(replicates):
         return Number(value, None, UNSURE)
     ci95 = compute_percentile_interval(replicates)

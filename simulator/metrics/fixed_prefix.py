@@ -1,5 +1,9 @@
 """Free-running and fixed-prefix conversations side by side, and what remains of the chatbots' differences.
 
+Which chatbots are compared is settled before there are numbers: the one whose conversations are branched off
+from, with each other one. The two that differ most would differ by chance, too, and less the next time,
+whatever the histories do.
+
 A place is a turn of a persona with a seed. At the same place of a free-running conversation, each chatbot has
 talked itself into another history; of a branched one, all chatbots answer the same message after the same
 history. Only places that a detector scored in both count, so nothing but the history differs.
@@ -9,11 +13,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Self
 
+import numpy as np
+
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.text.wording import choose_noun, format_number, shorten_line
+from hallulab.scenarios.text.wording import format_number, format_with_interval, join_names, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, Pairing, index_by_detector
 from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, Tallied
@@ -30,7 +35,7 @@ from hallulab.simulator.show.columns import (
     group_rows,
 )
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
-from hallulab.simulator.statistics.differences import adjust_by_holm, compare_pairs
+from hallulab.simulator.statistics.differences import ALPHA, adjust_by_holm, compare_pairs
 from hallulab.simulator.statistics.intervals import (
     LEAST_FOR_INTERVAL,
     Interval,
@@ -38,6 +43,7 @@ from hallulab.simulator.statistics.intervals import (
     Rounded,
     compute_interval,
     compute_plain_interval,
+    compute_quotient_interval,
     compute_ratio_of_sums,
     explain_no_interval,
     leave_out_ratios,
@@ -98,14 +104,16 @@ class Remaining(Frozen):
     free_ci95: Interval
     """Paired by persona; None: see `no_interval`."""
     free_p_holm: Rounded | None
-    """Paired test by flipped signs, adjusted by Holm over all pairs of chatbots under this detector."""
+    """Paired test by flipped signs, adjusted by Holm over the pairs under this detector."""
     fixed_difference: Rounded | None
     """The same after the given histories."""
     fixed_ci95: Interval
     fixed_p_holm: Rounded | None
     remaining: Rounded | None
     """fixed_difference / free_difference: the share that the chatbots themselves explain. Negative: the order
-    turns round. None where they do not differ free-running."""
+    turns round. None unless the free difference is significant after Holm."""
+    remaining_ci95: Interval
+    """By Fieller."""
     path: Rounded | None
     """free_difference minus fixed_difference: what the histories explain."""
     path_ci95: Interval
@@ -121,7 +129,7 @@ class FixedPrefix(Frozen):
     rows: tuple[SideBySide, ...]
     """Each chatbot under each detector."""
     comparisons: tuple[Remaining, ...]
-    """Every two chatbots under each detector."""
+    """The chatbot of `branched_from` and each other one, under each detector."""
 
 
 class Places:
@@ -198,7 +206,9 @@ def compare_side_by_side(
     return FixedPrefix(
         branched_from=branched_from,
         rows=tuple(rows),
-        comparisons=tuple(line for name in detectors for line in _compare_all(name, counts[name])),
+        comparisons=tuple(
+            line for name in detectors for line in _compare_all(name, branched_from.chatbot, counts[name])
+        ),
     )
 
 
@@ -248,34 +258,39 @@ def _is_changed(ran: Places, given: Places) -> bool | None:
     return before != now
 
 
-def _compare_all(detector: str, counts: Mapping[str, tuple[Counts, Counts]]) -> list[Remaining]:
-    names = list(combinations(counts, 2))
-    found = [_compare_remaining(detector, a, b, counts[a], counts[b]) for a, b in names]
+def _compare_all(detector: str, source: str, counts: Mapping[str, tuple[Counts, Counts]]) -> list[Remaining]:
+    others = [name for name in counts if name != source] if source in counts else []
+    found = [_compare_remaining(detector, source, other, counts[source], counts[other]) for other in others]
     free, fixed = (
         adjust_by_holm([getattr(line, name) for line in found]) for name in ("free_p_holm", "fixed_p_holm")
     )
-    return [
-        Remaining(**{**dict(line), "free_p_holm": one, "fixed_p_holm": other})
-        for line, one, other in zip(found, free, fixed, strict=True)
-    ]
+    lines = []
+    for line, p_free, p_fixed in zip(found, free, fixed, strict=True):
+        changed: dict[str, object] = {"free_p_holm": p_free, "fixed_p_holm": p_fixed}
+        if p_free is None or p_free >= ALPHA:
+            changed |= {"remaining": None, "remaining_ci95": None}
+        lines.append(Remaining(**{**dict(line), **changed}))
+    return lines
 
 
 def _compare_remaining(
     detector: str, a: str, b: str, first: tuple[Counts, Counts], second: tuple[Counts, Counts]
 ) -> Remaining:
-    """Compare two chatbots both ways; the p-values are not adjusted yet."""
+    """Compare two chatbots both ways; p-values are not adjusted, and any difference has a share."""
     places = sorted(first[0].keys() & first[1].keys() & second[0].keys() & second[1].keys())
-    free, fixed = (
-        compare_pairs(_sum_by_persona(places, first[way]), _sum_by_persona(places, second[way]), "rate")
-        for way in (0, 1)
-    )
+    sums = [(_sum_by_persona(places, first[way]), _sum_by_persona(places, second[way])) for way in (0, 1)]
+    free, fixed = (compare_pairs(*own, "rate") for own in sums)
     # The same places count in all four, so the difference of the differences is a ratio of sums, too.
     path = sum_by_cluster(
         (place[0][:2], Ratio(first[0][place] - second[0][place] - first[1][place] + second[1][place], 1))
         for place in places
     )
-    path_ci95 = None
+    path_ci95, remaining_ci95 = None, None
     if len(path) >= LEAST_FOR_INTERVAL:
+        without = [leave_out_ratios(one) - leave_out_ratios(two) for one, two in reversed(sums)]
+        remaining_ci95 = compute_quotient_interval(
+            fixed.difference or 0.0, free.difference or 0.0, np.column_stack(without)
+        )
         path_ci95 = compute_plain_interval(compute_ratio_of_sums(path) or 0.0, leave_out_ratios(path))
     return Remaining(
         detector=detector,
@@ -290,6 +305,7 @@ def _compare_remaining(
         fixed_ci95=fixed.ci95,
         fixed_p_holm=fixed.p_value,
         remaining=_share(fixed.difference, free.difference),
+        remaining_ci95=remaining_ci95,
         path=compute_ratio_of_sums(path),
         path_ci95=path_ci95,
         no_interval=explain_no_interval(
@@ -323,7 +339,7 @@ SIDES = (
            TWO_DECIMALS, beside="path_ci95", short="Path"),
 )  # fmt: skip
 REMAINING = (
-    Column("a", "a", "a chatbot", kind="name"),
+    Column("a", "a", "the chatbot whose conversations are branched off from", kind="name"),
     Column("b", "b", "another one", kind="name"),
     Column("Replies", "replies", "turns that the detector scored of both chatbots in both runs"),
     Column("Δ HPT-1 free-running", "free_difference",
@@ -335,7 +351,8 @@ REMAINING = (
            beside="fixed_ci95"),
     Column("p (Holm)", "fixed_p_holm", "paired test of it, adjusted by Holm", format_p),
     Column("Remains %", "remaining",
-           "fixed-prefix difference over free-running difference: the chatbots' own share of it", PERCENT),
+           "fixed-prefix difference over free-running one, if that is significant: the chatbots' own share",
+           PERCENT, beside="remaining_ci95"),
     Column("Path", "path", "free-running minus fixed-prefix difference: what the histories explain",
            TWO_DECIMALS, beside="path_ci95"),
 )  # fmt: skip
@@ -448,16 +465,24 @@ def describe_fixed_prefix(report: RunReport) -> list[str]:
 
 
 def _describe_detector(detector: str, found: FixedPrefix) -> list[str]:
-    lines = []
-    widest = _find_widest([line for line in found.comparisons if line.detector == detector])
-    if widest is not None:
-        replies = f"{widest.replies} {choose_noun(widest.replies, 'reply', 'replies')}"
-        remains = f"{format_number(widest.remaining, 0, 100)}% of it remains"
+    lines, alike = [], []
+    for line in found.comparisons:
+        if line.detector != detector or not line.replies:
+            continue
+        path = format_with_interval(line.path, line.path_ci95, 2)
+        if line.remaining is None:
+            alike.append(f"{line.b} (difference {format_number(line.free_difference, 2)}, path {path})")
+            continue
         lines.append(
-            f"By {detector}, {widest.a} and {widest.b} differ most when they run freely: by "
-            f"{format_number(widest.free_difference, 2)} per turn over {replies}. With the same histories "
-            "they "
-            f"differ by {format_number(widest.fixed_difference, 2)}: {remains}."
+            f"By {detector}, {line.a} and {line.b} differ by {line.free_difference:.2f} per turn when they "
+            f"run freely (p = {line.free_p_holm:.2g}, Holm) and by {line.fixed_difference:.2f} with the same "
+            f"histories. The histories explain {path}; of the difference, in percent, "
+            f"{format_with_interval(line.remaining, line.remaining_ci95, 0, 100)} remain."
+        )
+    if alike:
+        lines.append(
+            f"By {detector}, free-running, {found.branched_from.chatbot} does not differ significantly from "
+            f"{join_names(alike)}, so no share of a difference is given."
         )
     rows = [row for row in found.rows if row.detector == detector]
     unjudged = [row.chatbot for row in rows if row.free and not row.replies]
@@ -468,9 +493,3 @@ def _describe_detector(detector: str, found: FixedPrefix) -> list[str]:
             f"judge {found.branched_from.run}: `hallulab detect` there, and then `hallulab branch` again."
         )
     return lines
-
-
-def _find_widest(lines: Sequence[Remaining]) -> Remaining | None:
-    """Return the pair of chatbots that differ most free-running; None where no two differ."""
-    differing = [line for line in lines if line.remaining is not None]
-    return max(differing, key=lambda line: abs(line.free_difference or 0.0), default=None)

@@ -220,7 +220,9 @@ def _describe_flagged(flagged: Flagged, detectors: Sequence[str]) -> str:
         return f"None of {_format_replies(flagged.replies)} was scored by {by}."
     if not flagged.by_all:
         return f"None of {replies} is flagged by {by}{apart}."
-    often = f", most often those of {join_names(flagged.most_often)}" if flagged.most_often else ""
+    often = (
+        f", in this run most often those of {join_names(flagged.most_often)}" if flagged.most_often else ""
+    )
     if flagged.their_share is not None:
         each = " each" if len(flagged.most_often) > 1 else ""
         often += " ({} of {}{})".format(*flagged.their_share, each)

@@ -120,13 +120,13 @@ class Panel:
 
     @property
     def flags(self) -> Floats:
-        """Turns, turns, flagged turns."""
-        return self.sums[:, :, [0, 0, 1]]
+        """Turns, sentences, flagged turns."""
+        return self.sums[:, :, [0, 3, 1]]
 
     @property
     def spans(self) -> Floats:
-        """Turns, turns, hallucinations."""
-        return self.sums[:, :, [0, 0, 2]]
+        """Turns, sentences, hallucinations."""
+        return self.sums[:, :, [0, 3, 2]]
 
     @property
     def sentences(self) -> Floats:

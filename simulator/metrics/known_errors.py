@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import ConfigDict, ValidationError
@@ -14,7 +14,6 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, read_text
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.transcript import Count, Frozen
-from hallulab.simulator.statistics.intervals import Floats
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 
@@ -30,6 +29,9 @@ class PairCounts(Frozen):
     error_spans: Count
     """Spans in the replies with an error."""
     twin_spans: Count
+    error_sentences: Count
+    """Sentences of the replies with an error."""
+    twin_sentences: Count
 
 
 class Accuracy(Frozen):
@@ -52,25 +54,42 @@ class Accuracy(Frozen):
 def derive_from_planted_errors(accuracy: Accuracy) -> DetectorErrors:
     """Return the mistakes that planted errors and their clean twins show."""
     groups = [group for group in accuracy.groups if group.pairs]
-    flags = [(each.pairs, each.twins_flagged, each.pairs, each.errors_flagged) for each in groups]
-    spans = [(each.pairs, each.twin_spans, each.pairs, each.error_spans) for each in groups]
-    return DetectorErrors("planted errors", _build_groups(flags), _build_groups(spans), "reply")
+    replies = [
+        (each.pairs, each.twins_flagged, each.twin_sentences,
+         each.pairs, each.errors_flagged, each.error_sentences)
+        for each in groups
+    ]  # fmt: skip
+    units = [
+        (each.twin_sentences, each.twin_spans, each.pairs, each.error_spans, each.error_sentences)
+        for each in groups
+    ]
+    return build_errors("planted errors", replies, units)
 
 
 def derive_from_calibration(fitted: Fitted) -> DetectorErrors:
-    """Return the mistakes that a calibration shows."""
-    replies, sentences = (
-        _build_groups([(one.clean, one.clean_flagged, one.wrong, one.wrong_flagged) for one in counted])
-        for counted in (
-            [group.replies for group in fitted.groups],
-            [group.sentences for group in fitted.groups],
-        )
+    """Return the mistakes that a calibration shows; a wrong sentence is an error."""
+    replies = [(group.replies, group.sentences) for group in fitted.groups]
+    return build_errors(
+        "calibration",
+        [
+            (one.clean, one.clean_flagged, of.clean, one.wrong, one.wrong_flagged, of.wrong)
+            for one, of in replies
+        ],
+        [(of.clean, of.clean_flagged, of.wrong, of.wrong_flagged, of.wrong) for _, of in replies],
     )
-    return DetectorErrors("calibration", replies, sentences, "sentence")
 
 
-def _build_groups(counts: Sequence[tuple[int, int, int, int]]) -> Floats:
-    return np.array(counts, dtype=np.float64).reshape(-1, 4)
+def build_errors(
+    source: Literal["planted errors", "calibration"],
+    replies: Sequence[Sequence[float]],
+    units: Sequence[Sequence[float]],
+) -> DetectorErrors:
+    """Make the mistakes of their counts, by group."""
+    return DetectorErrors(
+        source,
+        np.array(replies, dtype=np.float64).reshape(-1, 6),
+        np.array(units, dtype=np.float64).reshape(-1, 5),
+    )
 
 
 MAKE = "`hallulab bench FOLDER --detectors NAMES --json FILE` on a folder of `hallulab make-data planted`"

@@ -248,7 +248,9 @@ def _find_two_most(counts: Sequence[Counter[tuple[str, ...]]]) -> dict[tuple[str
 LEAST = 2
 """Messages below which there is no number: a share of one message is 0 or 1, whatever it is."""
 _FIRST = ("first_words", "facts_given")
-_DIVERSITY = ("near_duplicates", "distinct_1", "distinct_2", "self_bleu", "dispersion")
+IN_SAMPLES = ("near_duplicates", "distinct_1", "distinct_2", "self_bleu")
+"""Fields of diversity that depend on which messages are measured together."""
+_DIVERSITY = (*IN_SAMPLES, "dispersion")
 
 Statistic = Literal["median", "mean", "share"]
 DistanceName = Literal["Wasserstein-1", "Jensen–Shannon", "difference"]
@@ -301,10 +303,6 @@ class MessageSample:
         self.persona = np.array([numbers[own[0].user[:2]] for own in self.held], dtype=np.int64)
         """Number of each user's persona."""
         self._parts: dict[int, Parts] = {}
-
-    def some(self, users: Sequence[int]) -> MessageSample:
-        """Return the sample of some users, by place."""
-        return MessageSample([one for place in users for one in self.held[place]], self._vectors)
 
     @cached_property
     def vectors(self) -> Floats | None:
@@ -362,7 +360,7 @@ class MessageSample:
         with np.errstate(invalid="ignore"):
             if measure.field == "dispersion":
                 return self._dispersion(weights)
-            if measure.field in _DIVERSITY:
+            if measure.field in IN_SAMPLES:
                 over, under = (weights @ self.parts(size)[measure.field]).T
             else:
                 numbers, places = self.numbers(measure.field)

@@ -3,20 +3,29 @@
 A user is a persona and seed, who says the same first message to every chatbot; so first messages count once a
 user. Intervals are over personas, each with the conversations of all its seeds, which are alike: of shares as
 of all shares, of other numbers and of distances by the bootstrap. A distance of two
-samples of one source is not 0 either. So the noise floor stands beside it: the distance between halves of the
-run.
+samples of one source is not 0 either. So personas are permuted: as many as there are on each side are drawn
+from both together, without regard to whose they are, and the noise floor is the distance that 95% of these
+draws do not exceed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.comparisons import HALVES, split_by_repeat
-from hallulab.simulator.metrics.messages import LEAST, MEASURES, MOST, DistanceName, Measure, MessageSample
+from hallulab.simulator.metrics.messages import (
+    IN_SAMPLES,
+    LEAST,
+    MEASURES,
+    MOST,
+    DistanceName,
+    Measure,
+    MessageSample,
+)
 from hallulab.simulator.statistics.bootstrap import (
     compute_percentile_interval,
     draw_cluster_weights,
@@ -32,9 +41,11 @@ from hallulab.simulator.statistics.intervals import (
 
 RESAMPLES = 1_000
 """Bootstrap samples of medians, means and distances."""
-SPLITS = 20
-"""Random halves of a run without repeats."""
+PERMUTATIONS = 999
+"""Draws of the noise floor; a p-value is at least 1 over one more."""
 _SEED = 20_261
+_TIE = 0.05
+"""Distances are equal up to this share: users who are exchanged have other numbers of messages."""
 
 
 class Side(Frozen):
@@ -68,7 +79,10 @@ class RealismRow(Frozen):
     distance_ci95: Interval
     """Bootstrap over the users of both."""
     floor: Rounded | None
-    """The same distance between two halves of the run; None where a half has no number."""
+    """The distance that 95% of permutations do not exceed; None without a distance, and for numbers of
+    `IN_SAMPLES`."""
+    p_value: Rounded | None
+    """Share of permutations with a distance as large, with one more for the data as they are."""
 
 
 class Bars(Frozen):
@@ -91,8 +105,6 @@ class Realism(Frozen):
     """Where people's messages are from."""
     sample: int | None
     """First messages of a sample, in which diversity is measured; None: too few."""
-    halves: str
-    """The kind of halves of the noise floor."""
     rows: tuple[RealismRow, ...]
     bars: tuple[Bars, ...]
     warnings: tuple[str, ...] = ()
@@ -127,48 +139,28 @@ def compute_sample_distances(
     return np.where(np.isclose(one, other), 0.0, found)
 
 
-def split_halves(sample: MessageSample) -> tuple[str, list[tuple[MessageSample, MessageSample]]]:
-    """Split a run in two, by repeats where every persona has at least two, else at random; say how."""
-    sides = split_by_repeat(own[0].user for own in sample.held)
-    if sides is not None:
-        one, other = (
-            [place for place, own in enumerate(sample.held) if own[0].user in side] for side in sides
-        )
-        return HALVES, [(sample.some(one), sample.some(other))]
-    return f"random halves of the users, the mean of {SPLITS}", list(_draw_halves(sample))
-
-
-def _draw_halves(sample: MessageSample) -> Iterator[tuple[MessageSample, MessageSample]]:
-    generator = np.random.default_rng(_SEED)
-    half = sample.users // 2
-    for _ in range(SPLITS):
-        drawn = generator.permutation(sample.users).tolist()
-        yield sample.some(drawn[:half]), sample.some(drawn[half : 2 * half])
-
-
-def compare_messages(
-    run: MessageSample, people: MessageSample
-) -> tuple[int | None, str, tuple[RealismRow, ...]]:
+def compare_messages(run: MessageSample, people: MessageSample) -> tuple[int | None, tuple[RealismRow, ...]]:
     """Measure a run's messages and people's.
 
     Returns:
-        First messages of a sample of diversity (None: too few), what the halves are, and the rows.
+        First messages of a sample of diversity (None: too few), and the rows.
     """
     both = [side.users for side in (run, people) if side.users >= LEAST]
     size = min(both, default=LEAST)
-    told, split = split_halves(run)
-    rows = tuple(_build_row(measure, (run, people), split, size) for measure in MEASURES)
-    return min(size, MOST) if both else None, told, rows
+    pooled = _pool_users(run, people)
+    permuted = _permute_personas(run, people)
+    rows = tuple(_build_row(measure, (run, people), (pooled, permuted), size) for measure in MEASURES)
+    return min(size, MOST) if both else None, rows
 
 
 def _build_row(
     measure: Measure,
     sides: tuple[MessageSample, MessageSample],
-    split: Sequence[tuple[MessageSample, MessageSample]],
+    permutation: tuple[MessageSample, Floats],
     size: int,
 ) -> RealismRow:
     run, people = sides
-    distance, ci95 = None, None
+    distance, ci95, floor, p_value = None, None, None, None
     if all(side.reason(measure) is None for side in sides):
         first, second = _draw_weights(run), _draw_weights(people)
         # Equal numbers of personas get equal weights; the other order makes them independent.
@@ -178,6 +170,8 @@ def _build_row(
         distance = None if np.isnan(drawn[0]) else float(drawn[0])
         enough = all(explain_no_interval(side.personas(measure)) is None for side in sides)
         ci95 = compute_percentile_interval(drawn[1:]) if enough and distance is not None else None
+        if distance is not None and measure.field not in IN_SAMPLES:
+            floor, p_value = _compute_noise_floor(measure, permutation, size, distance)
     return RealismRow(
         measure=measure.field,
         label=measure.label,
@@ -186,7 +180,8 @@ def _build_row(
         by=measure.distance,
         distance=distance,
         distance_ci95=ci95,
-        floor=_compute_noise_floor(measure, split),
+        floor=floor,
+        p_value=p_value,
     )
 
 
@@ -225,18 +220,44 @@ def _leave_out_personas(sample: MessageSample) -> Floats:
     return np.concatenate([np.ones((1, sample.users)), sample.persona != personas[:, None]])
 
 
+def _pool_users(run: MessageSample, people: MessageSample) -> MessageSample:
+    """Return the run's users and then people's, who share no persona with them."""
+    sides = (run, people)
+    joined = [
+        replace(one, user=(f"{number}/{one.user[0]}", *one.user[1:]))
+        for number, side in enumerate(sides)
+        for own in side.held
+        for one in own
+    ]
+    vectors = {
+        own[0].texts[0]: vector
+        for side in sides
+        if side.vectors is not None
+        for own, vector in zip(side.held, side.vectors, strict=True)
+    }
+    return MessageSample(joined, vectors)
+
+
+def _permute_personas(run: MessageSample, people: MessageSample) -> Floats:
+    """Draw who is on the run's side, by persona: shape (`PERMUTATIONS`, users of both), 1 or 0."""
+    own, others = (len(np.unique(side.persona)) for side in (run, people))
+    chosen = np.tile(np.arange(own + others) < own, (PERMUTATIONS, 1))
+    drawn = np.random.default_rng(_SEED).permuted(chosen, axis=1)
+    persona = np.concatenate([run.persona, people.persona + own])
+    return drawn[:, persona].astype(np.float64)
+
+
 def _compute_noise_floor(
-    measure: Measure, split: Sequence[tuple[MessageSample, MessageSample]]
-) -> float | None:
-    """Return the mean distance of the halves in which there is one."""
-    found: list[float] = []
-    for pair in split:
-        if all(side.reason(measure) is None for side in pair):
-            alone = (np.ones((1, pair[0].users)), np.ones((1, pair[1].users)))
-            size = min(side.users for side in pair)
-            found.append(float(compute_sample_distances(measure, pair, alone, size)[0]))
-    defined = [distance for distance in found if not np.isnan(distance)]
-    return float(np.mean(defined)) if defined else None
+    measure: Measure, permutation: tuple[MessageSample, Floats], size: int, distance: float
+) -> tuple[float | None, float | None]:
+    """Return the distance that 95% of permutations do not exceed, and the p-value of a distance."""
+    pooled, own = permutation
+    found = compute_sample_distances(measure, (pooled, pooled), (own, 1 - own), size)
+    if not is_mostly_defined(found):
+        return None, None
+    defined = found[~np.isnan(found)]
+    hits = int(np.count_nonzero(defined >= distance * (1 - _TIE)))
+    return float(np.quantile(defined, 0.95, method="higher")), (hits + 1) / (len(defined) + 1)
 
 
 _BINS: tuple[tuple[str, str, tuple[int, ...]], ...] = (

@@ -31,7 +31,7 @@ from hallulab.simulator.metrics.realism import (
 )
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.facts import get_personas
-from hallulab.simulator.show.columns import TWO_DECIMALS, Column
+from hallulab.simulator.show.columns import TWO_DECIMALS, Column, format_p
 from hallulab.simulator.show.document import (
     FILES,
     PAGE,
@@ -126,8 +126,9 @@ REALISM = (
            "distance to base 2, in [0, 1]; or the absolute difference", TWO_DECIMALS, beside="distance_ci95",
            short="Distance"),
     Column("By", "by", "which distance", kind="text", short="By", wide=True),
-    Column("Noise floor", "floor", "the same distance between halves of the run", TWO_DECIMALS,
-           short="Floor"),
+    Column("Noise floor", "floor", "the distance that 95% of exchanges of personas between the sides do not "
+           "exceed", TWO_DECIMALS, short="Floor"),
+    Column("p", "p_value", "share of exchanges with a distance as large", format_p, short="p", wide=True),
 )  # fmt: skip
 """For `rows`: a measure of simulated users' and of people's messages."""
 TABLES = {"Simulated and people's messages": REALISM}
@@ -149,7 +150,7 @@ def measure_realism(run: RunFolder, reference: Path | None, embedder: Embedder) 
     texts = sorted({one.texts[0] for one in (*simulated, *people) if one.texts})
     vectors = _embed_texts(texts, embedder)
     sides = MessageSample(simulated, vectors), MessageSample(people, vectors)
-    sample, halves, rows = compare_messages(*sides)
+    sample, rows = compare_messages(*sides)
     failures = find_failed_conversations(run)
     return Realism(
         run=str(run.path),
@@ -157,7 +158,6 @@ def measure_realism(run: RunFolder, reference: Path | None, embedder: Embedder) 
         failed=failures.failed,
         reference=OURS if reference is None else str(reference),
         sample=sample,
-        halves=halves,
         rows=rows,
         bars=compute_distributions(*sides),
     )
@@ -205,9 +205,14 @@ def read_run_messages(run: RunFolder) -> list[Messages]:
     return found
 
 
+NOISE_FLOOR = (
+    "Noise floor: 95% of distances are not above it where personas are exchanged between the sides at random."
+)
+
+
 def describe_realism(found: Realism) -> list[str]:
     """Say what the numbers rest on, and why some are missing."""
-    lines = [f"People: {found.reference}.", f"Noise floor: {found.halves}."]
+    lines = [f"People: {found.reference}.", NOISE_FLOOR]
     if found.sample is not None:
         lines.append(f"Diversity is measured in samples of {found.sample} first messages, one a user.")
     lines += _explain_missing("simulated", {row.label: row.run for row in found.rows})

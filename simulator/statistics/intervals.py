@@ -159,6 +159,17 @@ def compute_t_interval(value: float, error: float, freedom: float, scale: Scale)
     return float(back(there(value) - step)), float(back(there(value) + step))
 
 
+def compute_t_p_value(value: float, error: float, freedom: float) -> float | None:
+    """Compute the two-sided p-value of a t test against 0; None where no error is seen.
+
+    >>> round(compute_t_p_value(2.0, 1.0, 10) or 0, 4)
+    0.0734
+    """
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(freedom, -abs(value) / error)) if error > _TIE else None
+
+
 def compute_interval(sample: Sequence[Ratio], kind: Kind) -> Bounds | None:
     """Compute the interval of the ratio of sums.
 
@@ -206,6 +217,35 @@ def compute_plain_interval(value: float, left_out: Floats) -> Bounds | None:
         left_out: the number without each cluster in turn; at least two.
     """
     return compute_t_interval(value, compute_jackknife_error(left_out), len(left_out) - 1, "plain")
+
+
+def compute_quotient_interval(above: float, below: float, left_out: Floats) -> Bounds | None:
+    """Compute the interval of a quotient of two numbers of any sign.
+
+    Of Fieller (1954, Some problems in interval estimation, Journal of the Royal Statistical Society B 16):
+    the quotients r for which `above` - r `below` is not significantly different from 0. None where `below`
+    itself is not, for then no interval bounds the quotient, and where no error is seen.
+
+    >>> without = np.array([[1.0, 1.9], [1.1, 2.0], [0.9, 2.1]])
+    >>> low, high = compute_quotient_interval(1.0, 2.0, without) or (0, 0)
+    >>> round(low, 2), round(high, 2)
+    (0.22, 0.91)
+
+    Args:
+        above: the numerator.
+        below: the denominator.
+        left_out: both without each cluster in turn, shape (clusters, 2).
+    """
+    clusters = len(left_out)
+    squares = compute_t_quantile(clusters - 1) ** 2 * (clusters - 1) / clusters
+    deviations = left_out - left_out.mean(axis=0)
+    (of_above, of_both), (_, of_below) = squares * deviations.T @ deviations
+    first, middle, last = below**2 - of_below, above * below - of_both, above**2 - of_above
+    inside = middle**2 - first * last
+    if first <= 0 or not inside > _TIE:
+        return None
+    root = math.sqrt(inside)
+    return float((middle - root) / first), float((middle + root) / first)
 
 
 def bound_zero_rate(personas: int, turns: float) -> float:

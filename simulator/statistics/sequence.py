@@ -360,12 +360,18 @@ class Decider:
         )
 
 
+SURE = (
+    f"at most {LEVEL:.0%} of such runs decide wrongly; HPT of a persona above {CEILING:g} counts "
+    f"as {CEILING:g}"
+)
+
+
 def describe_decision(decision: SequenceState) -> str:
     """Say in a sentence what is decided, after how many personas."""
     after = f"after {format_count(decision.persons, 'persona')}"
     if decision.kind == "best":
-        return f"{decision.best} hallucinates least: it is better than every other chatbot, {after}."
+        return f"{decision.best} hallucinates least: it is better than every other chatbot, {after} ({SURE})."
     if decision.kind == "alike":
         alike = join_names(decision.alike)
-        return f"{alike} are alike: they differ by less than {decision.margin:g} a turn, {after}."
+        return f"{alike} are alike: they differ by less than {decision.margin:g} a turn, {after} ({SURE})."
     return f"It is still open which chatbot hallucinates least, {after}."

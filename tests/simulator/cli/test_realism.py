@@ -46,7 +46,7 @@ def test_json_has_both_sides_their_distance_and_the_floor(
     rows = {row["measure"]: row for row in found["rows"]}
     assert (ended.code, found["reference"], found["sample"]) == (0, str(people), 2)
     assert (rows["first_words"]["run"]["value"], rows["first_words"]["reference"]["value"]) == (2.0, 4.0)
-    assert (rows["first_words"]["distance"], rows["first_words"]["floor"]) == (2.0, 0.0)
+    assert (rows["first_words"]["distance"], rows["first_words"]["floor"]) == (2.0, 2.0)
     assert rows["near_duplicates"]["run"]["value"] == 1.0
     assert rows["facts_given"]["run"]["reason"] == "no persona's facts are known"
 
@@ -54,7 +54,7 @@ def test_json_has_both_sides_their_distance_and_the_floor(
 def test_the_table_says_what_it_rests_on(hallulab: CommandLine, run: Path, people: Path) -> None:
     out = hallulab("realism", run, "--reference", people).out
     assert "Words, first message" in out
-    assert "Noise floor: halves by repeat" in out
+    assert "Noise floor: 95% of distances" in out
     assert "simulated: 1 person; 6 needed for an interval" in out
 
 

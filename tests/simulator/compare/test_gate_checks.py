@@ -136,7 +136,15 @@ def fit(clean_flagged: int, wrong_flagged: int, version: str = "1") -> None:
 
 def planted_file(folder: Path, version: str) -> Path:
     """The JSON of a benchmark on ten planted errors."""
-    group = {"pairs": 10, "errors_flagged": 9, "twins_flagged": 2, "error_spans": 9, "twin_spans": 2}
+    group = {
+        "pairs": 10,
+        "errors_flagged": 9,
+        "twins_flagged": 2,
+        "error_spans": 9,
+        "twin_spans": 2,
+        "error_sentences": 10,
+        "twin_sentences": 10,
+    }
     path = folder / "bench.json"
     measured = {"detector": "d", "version": version, "all_pairs": 10, "groups": [group]}
     path.write_text(json.dumps({"planted_counts": [measured]}))

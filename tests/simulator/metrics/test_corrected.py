@@ -10,7 +10,13 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.metrics.annotations import Annotations
-from hallulab.simulator.metrics.corrected import CorrectedRow, correct, describe_corrections
+from hallulab.simulator.metrics.corrected import (
+    ComparedRow,
+    CorrectedRow,
+    compare,
+    correct,
+    describe_corrections,
+)
 from hallulab.simulator.metrics.judged_turns import collect_judged_turns, sum_judged_turns
 from hallulab.simulator.metrics.known_errors import (
     Accuracy,
@@ -21,7 +27,15 @@ from hallulab.simulator.metrics.known_errors import (
 )
 from tests.builders import conversation, scored
 
-EACH = PairCounts(pairs=10, errors_flagged=8, twins_flagged=1, error_spans=9, twin_spans=1)
+EACH = PairCounts(
+    pairs=10,
+    errors_flagged=8,
+    twins_flagged=1,
+    error_spans=9,
+    twin_spans=1,
+    error_sentences=10,
+    twin_sentences=10,
+)
 MEASURED = Accuracy(detector="d", version="1", all_pairs=70, groups=(EACH,) * 7)
 
 CHATS = [
@@ -38,15 +52,15 @@ KNOWN = {"d": derive_from_planted_errors(MEASURED)}
 
 def rows(
     chats: Sequence[Conversation], verdicts: Sequence[Verdict], annotations: Annotations
-) -> list[CorrectedRow]:
-    """The rows of all turns."""
+) -> tuple[list[CorrectedRow], tuple[ComparedRow, ...]]:
+    """The rows of all turns, and the chatbots compared."""
     turns = collect_judged_turns(chats, verdicts, annotations)
     sums = {name: sum_judged_turns(own) for name, own in turns.items()}
     found = correct(sums, ["a", "b"], ["d", "e"], KNOWN)
-    return [row for row in found if row.depth is None]
+    return [row for row in found if row.depth is None], compare(sums, ["a", "b"], ["d", "e"], KNOWN)
 
 
-ROWS = rows(CHATS, VERDICTS, Annotations())
+ROWS, PAIRS = rows(CHATS, VERDICTS, Annotations())
 
 
 def test_every_chatbot_has_a_row_and_all_together() -> None:
@@ -54,43 +68,62 @@ def test_every_chatbot_has_a_row_and_all_together() -> None:
     assert found == [
         ("d", "a", 1.0, 1.0),
         ("d", "b", 0.0, 0.0),
-        ("d", None, 0.5, 0.571429),
+        ("d", None, 0.5, 0.53033),
         ("e", "a", None, None),
         ("e", "b", None, None),
         ("e", None, None, None),
     ]
     assert [(row.hpt_1, row.corrected_hpt_1) for row in ROWS[:3]] == [(1.0, 1.125), (0.0, 0.0), (0.5, 0.5)]
-    assert [row.clipped for row in ROWS[:3]] == ["above 1", "below 0", None]
+    assert [row.clipped for row in ROWS[:3]] == [None, "below 0", None]
 
 
 def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_detector() -> None:
-    assert describe_corrections(ROWS) == [
+    assert describe_corrections(ROWS, PAIRS) == [
         "Numbers corrected by planted errors or a calibration assume that a detector finds a chatbot's own "
         "errors as often as those, and flags its clean replies as often as clean ones there "
         "(docs/corrected.md).",
-        "By d, corrected: b hallucinates least with a probability of 100.0%.",
+        "By d, corrected: no clear winner; by t tests (Holm), no HPT-1 is lower than every other.",
         "No interval (d: a, b): a number at the end of its range has none.",
-        "Set to 1 (d: a): the corrected share of hallucinated turns was above 1.",
         "Set to 0 (d: b): the corrected share of hallucinated turns was below 0.",
         "Not corrected (e): no turn was scored.",
     ]
-    assert describe_corrections(()) == []
+    assert describe_corrections((), ()) == []
 
 
-def test_where_no_chatbot_leads_it_is_said_that_this_cannot_be_told() -> None:
-    verdicts = [scored(chat.id, 0, [(0, 3)]) for chat in CHATS]
-    assert describe_corrections(rows(CHATS, verdicts, Annotations()))[1] == (
-        "By d, corrected: no clear winner; a is best with a probability of 50% (97.5% required)."
+def test_numbers_by_a_calibration_are_said_to_count_sentences() -> None:
+    row = CorrectedRow(detector="d", chatbot=None, source="calibration")
+    assert describe_corrections([row], ())[1] == (
+        "Corrected by a calibration, HPT-1 is the number of hallucinated sentences a turn, which differs "
+        "from that of hallucinations: a sentence may have several."
     )
-    assert describe_corrections(rows(CHATS[:9], VERDICTS, Annotations()))[1] == (
-        "By d, corrected: no clear winner; that takes a corrected number of each chatbot, from at least 6 "
-        "personas."
+
+
+def test_the_chatbot_with_the_lowest_number_is_named_by_a_test() -> None:
+    verdicts = [
+        *(scored(f"a{number}", turn, [(0, 3)]) for number in range(6) for turn in range(2) if number + turn),
+        *(scored(f"b{number}", turn) for number in range(6) for turn in range(2)),
+        scored("a0", 0),
+    ]
+    found, pairs = rows(CHATS, verdicts, Annotations())
+    assert describe_corrections(found, pairs)[1] == (
+        "By d, corrected: b has the lowest HPT-1, by a t test against every other chatbot (Holm: p at most "
+        "0.001)."
+    )
+    assert [(pair.detector, pair.a, pair.b, pair.difference) for pair in pairs] == [
+        ("d", "a", "b", round(11 / 12 / 0.8, 6))
+    ]
+
+
+def test_numbers_of_few_personas_name_no_winner() -> None:
+    assert describe_corrections(*rows(CHATS[:9], VERDICTS, Annotations()))[1] == (
+        "By d, corrected: no clear winner; that takes a corrected number of each chatbot, all by the same "
+        "source and from at least 6 personas."
     )
 
 
 def test_what_annotations_assume_is_said() -> None:
     looked = Annotations({(chat.id, turn): 1 for chat in CHATS for turn in range(2)})
-    assert describe_corrections(rows(CHATS, VERDICTS, looked))[0] == (
+    assert describe_corrections(*rows(CHATS, VERDICTS, looked))[0] == (
         "Numbers corrected by annotations assume that the annotated turns are as good as drawn at random "
         "(docs/corrected.md)."
     )

@@ -54,6 +54,10 @@ def beside(free: Journals, fixed: Journals) -> FixedPrefix:
     return compare_side_by_side(SOURCE, ran, given, ["vanilla", "agent"], ["d"])
 
 
+WORSE = freely({"vanilla": [[n, n] for n in (2, 2, 3, 3, 4, 4)], "agent": [[0, 0]] * 6})
+HALF = fixedly({"vanilla": [[n, n] for n in (1, 1, 1, 2, 2, 2)], "agent": [[0, 0]] * 6})
+
+
 def test_numbers_of_both_runs_stand_side_by_side() -> None:
     found = beside(
         freely({"vanilla": [[1, 1], [1, 1]], "agent": [[0, 3], [0, 1]]}),
@@ -70,12 +74,28 @@ def test_numbers_of_both_runs_stand_side_by_side() -> None:
 
 
 def test_the_share_that_remains_is_the_chatbots_own() -> None:
+    found = beside(WORSE, HALF)
+    [line] = found.comparisons
+    assert (line.free_difference, line.fixed_difference, line.path) == (3.0, 1.5, 1.5)
+    assert (line.free_p_holm, line.remaining) == (0.03125, 0.5)
+    assert line.remaining_ci95 == (0.383532, 0.616468)
+
+
+def test_of_a_difference_that_is_not_significant_no_share_remains() -> None:
     found = beside(
         freely({"vanilla": [[1, 3]], "agent": [[0, 0]]}), fixedly({"vanilla": [[1, 0]], "agent": [[0, 0]]})
     )
     [line] = found.comparisons
     assert (line.free_difference, line.fixed_difference, line.path) == (2.0, 0.5, 1.5)
-    assert line.remaining == 0.25
+    assert (line.remaining, line.remaining_ci95) == (None, None)
+
+
+def test_the_chatbot_that_is_branched_off_from_is_compared_with_each_other_one() -> None:
+    found = freely({name: [[1]] for name in ("agent", "editor", "vanilla")})
+    ran = collect_places(found, ["d"])
+    pairs = compare_side_by_side(SOURCE, ran, ran, ["agent", "editor", "vanilla"], ["d"]).comparisons
+    assert [(line.a, line.b) for line in pairs] == [("vanilla", "agent"), ("vanilla", "editor")]
+    assert compare_side_by_side(SOURCE, ran, ran, ["agent", "editor"], ["d"]).comparisons == ()
 
 
 def test_only_places_that_were_scored_in_all_four_are_compared() -> None:
@@ -145,9 +165,14 @@ def test_it_says_how_much_of_the_difference_remains() -> None:
     assert describe_fixed_prefix(report()) == [
         "Fixed prefixes: all chatbots answer the same messages after the same histories, those of vanilla in "
         "runs/demo.",
-        "By d, vanilla and agent differ most when they run freely: by 2.00 per turn over 2 replies. With the "
-        "same histories they differ by 0.50: 25% of it remains.",
+        "By d, free-running, vanilla does not differ significantly from agent (difference 2.00, path 1.50), "
+        "so no share of a difference is given.",
     ]
+    assert describe_fixed_prefix(report(WORSE, HALF))[1] == (
+        "By d, vanilla and agent differ by 3.00 per turn when they run freely (p = 0.031, Holm) and by 1.50 "
+        "with the same histories. The histories explain 1.50 [0.93, 2.07]; of the difference, in percent, 50 "
+        "[38, 62] remain."
+    )
 
 
 def test_it_says_what_was_not_judged_in_both_runs() -> None:
@@ -199,14 +224,14 @@ def test_json_has_rows_comparisons_and_the_run() -> None:
     written = json.loads(report().text())["fixed_prefix"]
     assert written["branched_from"] == {"run": "runs/demo", "chatbot": "vanilla", "digest": "0"}
     assert [row["fixed_hpt_1"] for row in written["rows"]] == [0.5, 0.0]
-    assert [line["remaining"] for line in written["comparisons"]] == [0.25]
+    assert [line["path"] for line in written["comparisons"]] == [1.5]
 
 
 def test_the_page_shows_both_tables() -> None:
-    html = render_page(report(), FIXED.conversations, FIXED.verdicts, flaws={}, personas={})
+    html = render_page(report(WORSE, HALF), HALF.conversations, HALF.verdicts, flaws={}, personas={})
     section = html.split('<section id="fixed-prefix">')[1].split("</section>")[0]
     assert "HPT‑1 free‑running" in section
-    assert "25% of it remains" in section
+    assert "of the difference, in percent" in section
     assert "Remains %" in section
 
 

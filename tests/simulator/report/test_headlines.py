@@ -187,8 +187,8 @@ FLAGGED = Flagged(
     [
         (
             {},
-            "7 of 20 replies are flagged by both detectors, most often those of b (3 of 4). For example, b "
-            'says "Call 15100." The evidence has "1915" for it.',
+            "7 of 20 replies are flagged by both detectors, in this run most often those of b (3 of 4). For "
+            'example, b says "Call 15100." The evidence has "1915" for it.',
         ),
         (
             {"by_all": 1, "most_often": (), "their_share": None, "example": None},
@@ -196,8 +196,8 @@ FLAGGED = Flagged(
         ),
         (
             {"scored": 16, "most_often": ("a", "b"), "example": None},
-            "7 of 16 replies are flagged by both detectors, most often those of a and b (3 of 4 each); 4 "
-            "more were not scored by both detectors.",
+            "7 of 16 replies are flagged by both detectors, in this run most often those of a and b (3 of 4 "
+            "each); 4 more were not scored by both detectors.",
         ),
         (
             {"by_all": 0, "example": None},

@@ -49,8 +49,8 @@ def test_too_few_conversations_have_no_intervals() -> None:
 def test_what_was_found_stands_first_and_then_whether_it_ranks_the_chatbots() -> None:
     first = " ".join(printed(example_report(), 200)).split("Calls/")[0]
     assert first.startswith(
-        "21 of 38 replies are flagged by both detectors, most often those of vanilla and prompt-engineered "
-        "(6 of 8 each); 7 more were not scored by both detectors. For example, "
+        "21 of 38 replies are flagged by both detectors, in this run most often those of vanilla and "
+        "prompt-engineered (6 of 8 each); 7 more were not scored by both detectors. For example, "
     )
     assert first.rstrip().endswith(
         "Too few personas (3) to rank the chatbots. Intervals need 6; a test of 5 chatbots needs at least 9."

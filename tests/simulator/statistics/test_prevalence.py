@@ -9,19 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.simulator.metrics.known_errors import Accuracy, PairCounts, derive_from_planted_errors
+from hallulab.simulator.metrics.known_errors import (
+    Accuracy,
+    PairCounts,
+    build_errors,
+    derive_from_planted_errors,
+)
 from hallulab.simulator.statistics import prevalence as spreading
 from hallulab.simulator.statistics.intervals import Floats
 from hallulab.simulator.statistics.prevalence import (
-    compute_best_probabilities,
     compute_jackknife_error,
-    compute_rates,
     draw_prevalences,
-    draw_rates,
     draw_t_steps,
     draw_weighed_sums,
-    draw_weighed_totals,
     move_by_errors,
+    solve_by_flags,
     solve_prevalence,
 )
 
@@ -34,6 +36,8 @@ def accuracy(errors: int, twins: int, error_spans: int, twin_spans: int, groups:
         twins_flagged=twins,
         error_spans=error_spans,
         twin_spans=twin_spans,
+        error_sentences=20,
+        twin_sentences=20,
     )
     return Accuracy(detector="d", version="1", all_pairs=10 * groups, groups=(each,) * groups)
 
@@ -42,41 +46,52 @@ def of(*totals: float) -> Floats:
     return np.array(totals, dtype=np.float64)
 
 
-def test_share_and_count_are_solved_for_the_true_ones() -> None:
-    known = derive_from_planted_errors(accuracy(8, 1, 9, 1))
-    of_replies, of_spans = compute_rates(known.replies), compute_rates(known.units)
-    assert of_replies is not None
-    assert of_spans is not None
-    assert (of_replies.tolist(), of_spans.tolist(), known.unit) == ([0.1, 0.8], [0.1, 0.9], "reply")
-    assert solve_prevalence(of(20, 20, 15), of_replies) == pytest.approx((0.75 - 0.1) / 0.7)
-    assert solve_prevalence(of(20, 20, 20), of_spans) == pytest.approx((1.0 - 0.1) / 0.8)
+def test_planted_errors_say_what_a_clean_sentence_and_an_error_add() -> None:
+    """Two spans in 20 clean sentences; 14 spans in 20 with ten errors: 2 of these, so an error adds 1.2."""
+    known = derive_from_planted_errors(accuracy(8, 1, 14, 2))
+    assert known.accuracy == (0.8, 0.9)
+    assert known.unit_rates.value == pytest.approx([0.1, 1.2])
+    assert solve_prevalence(of(10, 60, 30), known.unit_rates.value) == pytest.approx((3 - 0.6) / 1.2)
+
+
+def test_of_planted_errors_each_of_a_turn_may_be_flagged() -> None:
+    """Of replies of two sentences, 0.9 of the clean ones and 0.9 · (1 - s) = 0.2 of the others pass."""
+    found = derive_from_planted_errors(accuracy(8, 1, 9, 1)).reply_rates.value
+    assert found == pytest.approx([-math.log(0.9) / 2, 7 / 9])
+    # 1.5 errors a turn, in turns of four sentences.
+    said = 1 - 0.9**2 * math.exp(-1.5 * 7 / 9)
+    assert solve_by_flags(of(10, 40, 10 * said), found) == pytest.approx(1 - math.exp(-1.5))
+
+
+def test_a_calibration_is_solved_for_the_share_of_wrong_replies() -> None:
+    known = build_errors("calibration", [[10, 1, 20, 10, 8, 20]] * 2, [[20, 2, 10, 9, 10]] * 2)
+    assert known.reply_rates.value == pytest.approx([0.1, 0.7])
+    assert solve_prevalence(of(20, 20, 15), known.reply_rates.value) == pytest.approx((0.75 - 0.1) / 0.7)
+    assert known.unit_rates.value == pytest.approx([0.1, 0.8])
 
 
 def test_of_sentences_what_clean_ones_add_depends_on_the_length_of_replies() -> None:
-    """Ten turns of five sentences, 12 of 50 flagged: (12 - 0.1 · 50) / 10 / (0.8 - 0.1)."""
-    assert solve_prevalence(of(10, 50, 12), of(0.1, 0.8)) == pytest.approx(1.0)
+    """Ten turns of five sentences, 12 of 50 flagged: (12 - 0.1 · 50) / 10 / 0.7."""
+    assert solve_prevalence(of(10, 50, 12), of(0.1, 0.7)) == pytest.approx(1.0)
 
 
 def test_flags_that_do_not_tell_errors_from_clean_replies_solve_nothing() -> None:
-    assert math.isnan(solve_prevalence(of(2, 2, 1), of(0.5, 0.5)))
+    assert math.isnan(solve_prevalence(of(2, 2, 1), of(0.5, 0.0)))
 
 
 def test_groups_without_pairs_are_left_out_and_none_have_no_rates() -> None:
-    assert compute_rates(derive_from_planted_errors(accuracy(8, 1, 9, 1, groups=0)).replies) is None
-    none = PairCounts(pairs=0, errors_flagged=0, twins_flagged=0, error_spans=0, twin_spans=0)
-    groups = (none, *accuracy(8, 1, 9, 1).groups)
-    assert (
-        len(derive_from_planted_errors(accuracy(8, 1, 9, 1).model_copy(update={"groups": groups})).replies)
-        == 10
-    )
+    assert derive_from_planted_errors(accuracy(8, 1, 9, 1, groups=0)).accuracy is None
+    measured = accuracy(8, 1, 9, 1)
+    none = measured.groups[0].model_copy(update=dict.fromkeys(PairCounts.model_fields, 0))
+    more = measured.model_copy(update={"groups": (none, *measured.groups)})
+    assert len(derive_from_planted_errors(more).replies) == 10
 
 
 def test_a_specificity_of_1_is_not_certain() -> None:
     """Conversations all alike: only what is not known of the detector spreads."""
-    known = derive_from_planted_errors(accuracy(9, 0, 9, 0))
-    drawn = draw_rates(known.replies)
-    assert drawn[:, 0].max() > 0
-    found = draw_prevalences(np.array([[10.0, 10.0, 5.0]] * 8), of(0.0, 0.9), drawn, share=True)
+    known = build_errors("calibration", [[10, 0, 10, 10, 9, 10]] * 10, [[10, 0, 10, 9, 10]] * 10)
+    assert known.reply_rates.drawn[:, 0].max() > 0
+    found = draw_prevalences(np.array([[10.0, 10.0, 5.0]] * 8), known.reply_rates, share=True)
     low, high = np.quantile(found, [0.025, 0.975])
     assert 0.4 < low < 0.55 < high < 0.62
 
@@ -84,7 +99,9 @@ def test_a_specificity_of_1_is_not_certain() -> None:
 @given(st.integers(0, 10), st.integers(6, 10), st.integers(0, 4))
 def test_what_a_detector_says_of_known_errors_is_undone(true: int, found: int, wrong: int) -> None:
     said = true * found / 10 + (10 - true) * wrong / 10
-    assert solve_prevalence(of(10, 10, said), of(wrong / 10, found / 10)) == pytest.approx(true / 10)
+    assert solve_prevalence(of(10, 10, said), of(wrong / 10, (found - wrong) / 10)) == pytest.approx(
+        true / 10
+    )
 
 
 def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
@@ -123,27 +140,3 @@ def test_many_clusters_are_weighed_in_pieces_with_the_same_weights(monkeypatch: 
     at_once = draw_weighed_sums("groups", np.eye(7))
     monkeypatch.setattr(spreading, "_CELLS", 100)
     assert (draw_weighed_sums("groups", np.eye(7)) == at_once).all()
-
-
-def test_the_lowest_of_each_replicate_is_counted_and_ties_are_shared() -> None:
-    replicates = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 1.0], [0.0, 0.0, 5.0], [0.0, 1.0, 1.0]])
-    assert compute_best_probabilities(replicates) == [0.625, 0.25, 0.125]
-
-
-@pytest.mark.parametrize(("undefined", "told"), [(1, True), (3, False)])
-def test_undefined_replicates_are_left_out_unless_there_are_many(undefined: int, told: bool) -> None:
-    replicates = np.array([[0.0, 1.0]] * 40)
-    replicates[:undefined, 1] = np.nan
-    assert compute_best_probabilities(replicates) == ([1.0, 0.0] if told else None)
-
-
-def test_replicates_that_are_all_the_same_name_the_best() -> None:
-    assert compute_best_probabilities(np.array([[0.0, 1.0]] * 40)) == [1.0, 0.0]
-
-
-def test_chatbots_with_the_same_personas_are_weighed_alike() -> None:
-    """The second chatbot is a little worse with every persona; personas differ much more."""
-    sums = np.array([[[1.0, place], [1.0, place + 0.1]] for place in range(8)])
-    totals = draw_weighed_totals(sums)
-    assert totals.shape == (10_000, 2, 2)
-    assert compute_best_probabilities(totals[..., 1] / totals[..., 0]) == [1.0, 0.0]

@@ -118,7 +118,8 @@ def test_one_that_is_better_than_all_others_is_best() -> None:
 
     assert (decision.kind, decision.best, decision.worse) == ("best", "b", ("a", "c"))
     assert describe_decision(decision) == (
-        "b hallucinates least: it is better than every other chatbot, after 60 personas."
+        "b hallucinates least: it is better than every other chatbot, after 60 personas (at most 5% of such "
+        "runs decide wrongly; HPT of a persona above 3 counts as 3)."
     )
 
 
@@ -127,7 +128,8 @@ def test_equal_ones_are_alike_once_the_intervals_are_inside_the_margin() -> None
 
     assert (decision.kind, decision.alike, decision.best) == ("alike", ("a", "b"), None)
     assert describe_decision(decision) == (
-        "a and b are alike: they differ by less than 0.2 a turn, after 200 personas."
+        "a and b are alike: they differ by less than 0.2 a turn, after 200 personas (at most 5% of such runs "
+        "decide wrongly; HPT of a persona above 3 counts as 3)."
     )
 
 
