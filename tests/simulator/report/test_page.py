@@ -296,7 +296,7 @@ def test_six_personas_have_intervals() -> None:
     # Ten rows in three charts, and 15 turns of chatbots under detectors; at 2, all have the same number.
     assert sections["results"].count('class="whisker"') == 3 * 10
     assert sections["depth"].count('class="whisker"') == 13
-    expected = {"results": 2, "concentration": 1, "comparisons": 4, "audit": 4}
+    expected = {"results": 2, "concentration": 1, "comparisons": 6, "audit": 4}
     assert {name: columns[name] for name in expected} == expected
     assert "line: 95% interval over personas" in html
     assert "there is no interval." not in html
