@@ -84,6 +84,12 @@ class DifferenceLine(Frozen):
         found = self.difference or 0.0
         return found if self.metric == "hpt_1" else -found
 
+    def halve_p(self) -> float | None:
+        """Return the one-sided p-value of a paired line, 1 where it is not worse; None: there is no test."""
+        if not self.paired or self.p_value is None:
+            return None
+        return self.p_value / 2 if self.harm > 0 else 1.0
+
 
 @dataclass(frozen=True)
 class _Sides:
