@@ -10,7 +10,7 @@ from hallulab.simulator.compare.differences import DifferenceLine
 from hallulab.simulator.compare.runs import RunCompared, RunsCompared
 from hallulab.simulator.compare.setup import SetupChange
 from hallulab.simulator.compare.turns import KINDS
-from hallulab.simulator.metrics.findings import LESS
+from hallulab.simulator.statistics.answering import answers_less
 from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
 from hallulab.simulator.statistics.planning import compute_least_pairs
 
@@ -148,7 +148,7 @@ def _say_that_it_answers_less(line: DifferenceLine, run: RunCompared) -> str:
         for one in run.differences
         if (one.metric, one.chatbot, one.detector) == ("answered", line.chatbot, line.detector)
     )
-    if own.harm <= LESS:
+    if not answers_less(own.after, own.before):
         return ""
     before, after = (format_number(value, 1, 100) for value in (own.before, own.after))
     return f"; but it answers {after}% of replies, {before}% before, and is not better by that alone"

@@ -13,24 +13,11 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.comparisons import Comparison
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.run_sums import RunSums
+from hallulab.simulator.statistics.answering import answers_less
 from hallulab.simulator.statistics.differences import ALPHA
 from hallulab.simulator.statistics.intervals import Rounded
 from hallulab.simulator.statistics.planning import PairsPlan, compute_least_pairs, plan_pairs
 from hallulab.simulator.statistics.sequence import MARGIN
-
-LESS = 0.05
-"""A chatbot whose share of answered replies is lower by more than this answers less."""
-
-
-def answers_less(one: Row, other: Row) -> bool:
-    """Return whether a chatbot answers less than another one in this run.
-
-    The shares themselves are compared: a test would call a chatbot best that answers less, but with too few
-    personas to say so. One without a reply that answers or declines has no share, and answers less.
-    """
-    if other.answered is None:
-        return False
-    return one.answered is None or other.answered - one.answered > LESS + 1e-9
 
 
 class Finding(Frozen):
@@ -140,7 +127,7 @@ def _set_aside(rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
     """Return the rows that are ranked, in their order, and the names of the others."""
     left = sorted(rows, key=lambda row: (row.hpt_1, -1 if row.answered is None else row.answered))
     aside = []
-    while any(answers_less(left[0], other) for other in left[1:]):
+    while any(answers_less(left[0].answered, other.answered) for other in left[1:]):
         aside.append(left.pop(0).chatbot)
     return [row for row in rows if row in left], tuple(aside)
 
