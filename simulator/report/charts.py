@@ -125,7 +125,7 @@ class TwoAxesPlot:
     dots: tuple[Dot, ...]
 
 
-class Measure(NamedTuple):
+class LowerAxis(NamedTuple):
     """The number of the axis below."""
 
     field: Literal["tokens_per_reply", "calls_per_reply", "answered"]
@@ -138,9 +138,9 @@ class Measure(NamedTuple):
     """The axis goes down from this; None: up from 0."""
 
 
-_TOKENS = Measure("tokens_per_reply", "tokens a reply", 0)
-_CALLS = Measure("calls_per_reply", "model calls a reply", 2)
-_ANSWERED = Measure("answered", "% of replies answered", 1, scale=100, most=100)
+_TOKENS = LowerAxis("tokens_per_reply", "tokens a reply", 0)
+_CALLS = LowerAxis("calls_per_reply", "model calls a reply", 2)
+_ANSWERED = LowerAxis("answered", "% of replies answered", 1, scale=100, most=100)
 
 
 def draw_answered(rows: Sequence[Row]) -> tuple[str, str] | None:
@@ -174,13 +174,13 @@ def _render(title: str, plot: TwoAxesPlot) -> str:
     return render_part("hallulab.simulator.report", "two_axes.html", title=title, plot=plot, box=box)
 
 
-def choose_cost_measure(rows: Sequence[Row]) -> Measure:
+def choose_cost_measure(rows: Sequence[Row]) -> LowerAxis:
     """Return tokens if they are known of all chatbots with a number of hallucinations, else calls."""
     costs = [row.tokens_per_reply for row in rows if row.hpt_1 is not None]
     return _TOKENS if any(costs) and None not in costs else _CALLS
 
 
-def lay_out_two_axes(rows: Sequence[Row], measure: Measure) -> TwoAxesPlot | None:
+def lay_out_two_axes(rows: Sequence[Row], measure: LowerAxis) -> TwoAxesPlot | None:
     """Lay out HPT-1 against a measure; None: no chatbot has both."""
     detectors = list(dict.fromkeys(row.detector for row in rows))
     shown = [(row, getattr(row, measure.field), row.hpt_1) for row in rows]

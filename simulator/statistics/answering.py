@@ -1,4 +1,4 @@
-"""Whether a chatbot answers less than another one, and so is not better where it hallucinates less."""
+"""Shares of answered replies: a chatbot that answers less is not better where it hallucinates less."""
 
 from __future__ import annotations
 
