@@ -16,9 +16,10 @@ from hallulab.scenarios.text.wording import (
     format_number,
     format_with_interval,
 )
-from hallulab.simulator.metrics.comparisons import ComparisonSection
 from hallulab.simulator.metrics.costs import CostSection, LengthSection
+from hallulab.simulator.metrics.findings import ComparisonSection
 from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.run_sums import RateName
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report, render_headlines
 from hallulab.simulator.statistics.differences import ALPHA
@@ -101,6 +102,9 @@ def _rates(report: RunReport) -> str:
     return format_table(_COLUMNS, lines)
 
 
+_METRICS: dict[RateName, str] = {"hpt_1": "HPT-1", "tokacc_1": "TokAcc-1", "answered": "Answered"}
+
+
 def _differences(report: RunReport) -> str:
     """Say which differences the paired tests find."""
     found = []
@@ -111,7 +115,7 @@ def _differences(report: RunReport) -> str:
             if line.detector == detector and line.p_holm is not None and line.p_holm < ALPHA
         ]
         said = [
-            f"{line.a} − {line.b} {line.metric.upper().replace('_', '-').replace('TOKACC', 'TokAcc')} "
+            f"{line.a} − {line.b} {_METRICS[line.metric]} "
             f"{format_with_interval(line.difference, line.ci95, 2)} (p = {line.p_holm:.3f})"
             for line in held
         ]

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.command import build_parser, format_head, format_row
-from hallulab.simulator.metrics.comparisons import build_findings, compare
+from hallulab.simulator.metrics.comparisons import compare
+from hallulab.simulator.metrics.findings import build_findings
 from hallulab.simulator.metrics.hallucinations import Tally
 from hallulab.simulator.metrics.results import build_rows
 from hallulab.simulator.metrics.run_sums import Key, sum_tallies
@@ -67,6 +68,8 @@ def _tally(persona: str, seed: int, hallucinations: int) -> Tally:
         unlocated=0,
         tokens=1,
         flagged_tokens=0,
+        answers=TURNS,
+        declines=0,
         chatbot_calls=0,
         chatbot_tokens=0,
         chatbot_untold=0,

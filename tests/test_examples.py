@@ -66,6 +66,7 @@ MODULES = (
     "hallulab.simulator.statistics.detection",
     "hallulab.simulator.statistics.differences",
     "hallulab.simulator.statistics.intervals",
+    "hallulab.simulator.statistics.answering",
     "hallulab.simulator.statistics.planning",
     "hallulab.simulator.statistics.sequence",
     "hallulab.simulator.statistics.sums",

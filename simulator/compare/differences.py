@@ -62,7 +62,8 @@ class DifferenceLine(Frozen):
     """Two-sided test, by flipped signs where paired, else by exchanged personas; None where there are too few
     personas for one."""
     p_holm: Rounded | None = None
-    """Adjusted by Holm over all lines of all runs compared."""
+    """Adjusted by Holm over all lines of all runs compared; shares of answered replies over those of all runs
+    and chatbots."""
     floor: Rounded | None
     """The noise floor: how far halves of one run differ that have the same personas and other seeds, the mean
     of the runs in which each persona has several seeds. None: neither."""
@@ -82,6 +83,12 @@ class DifferenceLine(Frozen):
         """The difference, positive where the run is worse than the reference; 0 where there is none."""
         found = self.difference or 0.0
         return found if self.metric == "hpt_1" else -found
+
+    def halve_p(self) -> float | None:
+        """Return the one-sided p-value of a paired line, 1 where it is not worse; None: there is no test."""
+        if not self.paired or self.p_value is None:
+            return None
+        return self.p_value / 2 if self.harm > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -139,12 +146,20 @@ def compare_tallies(
 
 
 def adjust_lines(lines: Sequence[DifferenceLine]) -> list[DifferenceLine]:
-    """Return the lines with p-values adjusted by Holm over all of them."""
-    adjusted = adjust_by_holm([line.p_value for line in lines])
-    return [
-        line.model_copy(update={"p_holm": None if p is None else round(p, 6)})
-        for line, p in zip(lines, adjusted, strict=True)
-    ]
+    """Return the lines with p-values adjusted by Holm, in one family of tests.
+
+    Shares of answered replies answer another question, so they are a family of their own. They are the same
+    under each detector, so each detector's lines are one.
+    """
+    families: dict[str, list[int]] = defaultdict(list)
+    for place, line in enumerate(lines):
+        families[line.detector if line.metric == "answered" else ""].append(place)
+    found = list(lines)
+    for places in families.values():
+        for place, p in zip(places, adjust_by_holm([lines[at].p_value for at in places]), strict=True):
+            update = {"p_holm": None if p is None else round(p, 6)}
+            found[place] = lines[place].model_copy(update=update)
+    return found
 
 
 def _build_line(

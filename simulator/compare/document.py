@@ -68,6 +68,8 @@ class DifferenceRow:
     """The difference of HPT-1."""
     tokacc_1: DifferenceLine
     """The difference of TokAcc-1."""
+    answered: DifferenceLine
+    """The difference of the share of answered replies."""
 
     @property
     def how(self) -> str:
@@ -81,7 +83,7 @@ _FLOOR = (
     "how far two halves of one run differ that have the same personas and other seeds, the mean of the runs; "
     "none where a persona has one seed"
 )
-_TOKACC = build_decimal_format(1, 100)
+_POINTS = build_decimal_format(1, 100)
 DIFFERENCES = (
     CHATBOT,
     DETECTOR,
@@ -98,13 +100,20 @@ DIFFERENCES = (
            short="p\n(Holm)"),
     Column("Noise floor", "hpt_1.floor", _FLOOR, TWO_DECIMALS, short="Floor", wide=True),
     Column("TokAcc-1 before %", "tokacc_1.before", "share of reply tokens outside every flagged span",
-           _TOKACC),
-    Column("after %", "tokacc_1.after", "the same in the run", _TOKACC),
+           _POINTS),
+    Column("after %", "tokacc_1.after", "the same in the run", _POINTS),
     Column("Δ TokAcc-1, points", "tokacc_1.difference", "after minus before: below 0, the run is worse",
            build_signed_format(1, 100), beside="tokacc_1.ci95", short="Δ TokAcc\npoints"),
     Column("p (Holm)", "tokacc_1.p_holm", "permutation test, adjusted by Holm over all lines", format_p,
            short="p\n(Holm)"),
-    Column("Noise floor, points", "tokacc_1.floor", _FLOOR, _TOKACC),
+    Column("Noise floor, points", "tokacc_1.floor", _FLOOR, _POINTS),
+    Column("Answered before %", "answered.before", "of the replies that answer or decline, the share that "
+           "answers, scored or not", _POINTS),
+    Column("after %", "answered.after", "the same in the run", _POINTS),
+    Column("Δ Answered, points", "answered.difference", "after minus before: below 0, the run answers less",
+           build_signed_format(1, 100), beside="answered.ci95"),
+    Column("p (Holm)", "answered.p_holm", "permutation test, adjusted by Holm over runs and chatbots",
+           format_p),
 )  # fmt: skip
 """For `build_difference_rows`."""
 
@@ -168,8 +177,8 @@ def build_difference_rows(run: RunCompared) -> list[DifferenceRow]:
     for line in run.differences:
         lines.setdefault((line.detector, line.chatbot), {})[line.metric] = line
     return [
-        DifferenceRow(chatbot, detector, both["hpt_1"], both["tokacc_1"])
-        for (detector, chatbot), both in lines.items()
+        DifferenceRow(chatbot, detector, own["hpt_1"], own["tokacc_1"], own["answered"])
+        for (detector, chatbot), own in lines.items()
     ]
 
 
@@ -285,7 +294,10 @@ def _quote(texts: TurnTexts) -> Iterator[QuotedText]:
 
 def _build_tables(compared: RunsCompared, run: RunCompared, anchor: str) -> Iterator[Section]:
     differences = group_by_detector(build_difference_rows(run))
-    hint = f"p-values are adjusted by Holm over all {compared.lines} lines of this page, both metrics."
+    hint = (
+        f"p-values are adjusted by Holm over all {compared.lines} lines of this page, HPT-1 and TokAcc-1; "
+        "those of Answered % apart."
+    )
     yield Section(
         f"{anchor}-differences",
         "Differences",

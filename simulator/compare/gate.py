@@ -4,8 +4,9 @@ A persona's conversations of the run and of the baseline are a pair. If nothing 
 could be exchanged; the paired permutation test of `hallulab.simulator.statistics.intervals` asks how often an
 exchange gives a difference as large. Exchanging all pairs turns the sign of the difference, so the
 distribution is symmetric, and half of the two-sided p-value is the one-sided one. It is compared with half of
-the two-sided 5% that all other tests here use. So a chatbot that nobody changed is blocked in at most 2.5% of
-runs, however many lines are tested.
+the two-sided 5% that all other tests here use. So a chatbot that nobody changed is blocked for its
+hallucinations in at most 2.5% of runs, however many lines are tested, and for the replies that it no longer
+answers in at most 2.5%.
 """
 
 from __future__ import annotations
@@ -15,6 +16,12 @@ from pathlib import Path
 
 from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.simulator.compare.differences import DifferenceLine
+from hallulab.simulator.compare.gate_answered import (
+    AnsweredLine,
+    check_answered,
+    check_least_answered,
+    compare_answered,
+)
 from hallulab.simulator.compare.gate_checks import (
     LineKey,
     Totals,
@@ -72,7 +79,8 @@ def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResu
     """
     old_totals, totals = count_totals(before), count_totals(now)
     [compared] = compare_runs([before, now]).runs
-    lines = build_lines(compared.differences, old_totals, totals)
+    answered = compare_answered(compared.differences)
+    lines = build_lines(compared.differences, answered, old_totals, totals)
     changed = compared.turns.turns
     guard = rules.severity_guard
     severe = () if guard is None else find_severe(before, now, guard, lines)
@@ -80,8 +88,10 @@ def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResu
         *check_comparable(before, now, compared, lines, old_totals, totals),
         *(check_calibrated(now, rules.planted) if rules.require_calibrated else ()),
         *map(check_worse, lines),
+        *check_answered(answered, totals),
         *(check_severe((before, now), guard, lines, severe) if guard is not None else ()),
         *check_limits(totals, rules),
+        *(check_least_answered(totals, rules.min_answered) if rules.min_answered is not None else ()),
     ]
     return GateResult(
         verdict=conclude(checks),
@@ -97,17 +107,21 @@ def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResu
 
 
 def build_lines(
-    differences: Sequence[DifferenceLine], before: Mapping[LineKey, Totals], now: Mapping[LineKey, Totals]
+    differences: Sequence[DifferenceLine],
+    answered: Mapping[str, AnsweredLine],
+    before: Mapping[LineKey, Totals],
+    now: Mapping[LineKey, Totals],
 ) -> tuple[GateLine, ...]:
     """Build a line for each chatbot under each detector that both runs have.
 
     Args:
         differences: of the run against the baseline.
+        answered: of them, by chatbot.
         before: totals of the baseline.
         now: totals of the run.
     """
     compared = [line for line in differences if line.metric == "hpt_1"]
-    halves = [_halve_p(line) for line in compared]
+    halves = [line.halve_p() for line in compared]
     needed = compute_least_pairs(max(1, sum(half is not None for half in halves)))
     lines = [
         GateLine(
@@ -123,18 +137,14 @@ def build_lines(
             hpt_1=now[line.chatbot, line.detector].hpt_1,
             coverage_before=before[line.chatbot, line.detector].coverage,
             coverage=now[line.chatbot, line.detector].coverage,
+            answered_before=answered[line.chatbot].before,
+            answered=answered[line.chatbot].now,
+            p_answered=answered[line.chatbot].p_less,
         )
         for line, p_worse in zip(compared, adjust_by_holm(halves), strict=True)
     ]
     order = list(now)
     return tuple(sorted(lines, key=lambda line: order.index((line.chatbot, line.detector))))
-
-
-def _halve_p(line: DifferenceLine) -> float | None:
-    """Return the one-sided p-value of a paired line, 1 where it is not worse; None: there is no test."""
-    if not line.paired or line.p_value is None:
-        return None
-    return line.p_value / 2 if line.harm > 0 else 1.0
 
 
 def list_warnings(

@@ -40,6 +40,16 @@ class Totals:
     hallucinations: int
     personas: int
     """Personas with such a turn."""
+    answers: int
+    """Replies that answer, scored or not."""
+    declines: int
+    """Those that decline."""
+
+    @property
+    def answered(self) -> float | None:
+        """Share of these that answer; None: there are none."""
+        number = self.answers + self.declines
+        return self.answers / number if number else None
 
     @property
     def hpt_1(self) -> float | None:
@@ -65,6 +75,8 @@ def count_totals(run: RunSummary) -> dict[LineKey, Totals]:
                 turns=sum(tally.turns for tally in tallies),
                 scored=sum(tally.scored_turns for tally in tallies),
                 hallucinations=sum(tally.hallucinations for tally in tallies),
+                answers=sum(tally.answers for tally in tallies),
+                declines=sum(tally.declines for tally in tallies),
                 personas=len({tally.person for tally in tallies if tally.scored_turns}),
             )
     return found

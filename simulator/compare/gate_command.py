@@ -55,6 +55,7 @@ def gate_from_options(options: GateOptions) -> GateResult:
         severity_guard=read_severity(options.severity_guard),
         max_hpt=options.max_hpt,
         min_coverage=options.min_coverage,
+        min_answered=options.min_answered,
         require_calibrated=options.require_calibrated,
         planted=planted,
     )
@@ -80,6 +81,7 @@ def assert_no_regression(
     severity_guard: float | None = 5.0,
     max_hpt: float | None = None,
     min_coverage: float | None = None,
+    min_answered: float | None = None,
     require_calibrated: bool = False,
     planted: StrPath | None = None,
 ) -> GateResult:
@@ -91,6 +93,8 @@ def assert_no_regression(
         severity_guard: severity from which a new hallucination fails; None: none does.
         max_hpt: highest HPT-1 of a chatbot under a detector.
         min_coverage: least share of a chatbot's turns that a detector scored.
+        min_answered: least share of a chatbot's replies that answer; one that fell against the baseline,
+            beyond the noise, fails in any case.
         require_calibrated: whether sensitivity and specificity of each detector must be known.
         planted: JSON of `hallulab bench` on planted errors, from which they are known.
 
@@ -103,6 +107,7 @@ def assert_no_regression(
         severity_guard=severity_guard,
         max_hpt=max_hpt,
         min_coverage=min_coverage,
+        min_answered=min_answered,
         require_calibrated=require_calibrated,
         planted=to_path(planted),
     )

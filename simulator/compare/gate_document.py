@@ -58,6 +58,11 @@ COLUMNS = (
         "Coverage before", "coverage_before", "scored turns over all turns of the baseline", _format_percent
     ),
     Column("now", "coverage", "the same of the run", _format_percent, short="Coverage"),
+    Column(
+        "Answered before", "answered_before", "share of answered replies of the baseline", _format_percent
+    ),
+    Column("now", "answered", "the same of the run", _format_percent, short="Answered"),
+    Column("p", "p_answered", "one-sided permutation test of this share, adjusted by Holm", _format_p),
 )
 
 

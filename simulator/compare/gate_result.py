@@ -14,7 +14,9 @@ from hallulab.simulator.compare.turns import ChangedTurn
 from hallulab.simulator.statistics.differences import ALPHA
 from hallulab.simulator.statistics.intervals import Interval, Rounded
 
-Rule = Literal["comparable", "calibrated", "worse", "severe", "max-hpt", "min-coverage"]
+Rule = Literal[
+    "comparable", "calibrated", "worse", "answered", "severe", "max-hpt", "min-coverage", "min-answered"
+]
 """Question asked of a run. `comparable` and `calibrated` ask whether it can be judged at all."""
 Outcome = Literal["passed", "failed", "not tested", "not comparable"]
 """`not tested`: nothing could have failed it, such as a test of three personas."""
@@ -40,6 +42,9 @@ class GateRules:
     """Highest HPT-1 of a chatbot under a detector; None: any."""
     min_coverage: float | None = None
     """Least coverage of a chatbot under a detector, from 0 to 1; None: any."""
+    min_answered: float | None = None
+    """Least share of answered replies of a chatbot, from 0 to 1; None: any. That it fell against the baseline
+    blocks in either case."""
     require_calibrated: bool = False
     """A detector needs a known sensitivity and specificity."""
     planted: Path | None = None
@@ -59,6 +64,8 @@ class GateRules:
             raise UsageError(f"--max-hpt {self.max_hpt:g}: give hallucinations a turn, 0 or more.")
         if self.min_coverage is not None and not 0 <= self.min_coverage <= 1:
             raise UsageError(f"--min-coverage {self.min_coverage:g}: give a share from 0 to 1, such as 0.9.")
+        if self.min_answered is not None and not 0 <= self.min_answered <= 1:
+            raise UsageError(f"--min-answered {self.min_answered:g}: give a share from 0 to 1, such as 0.9.")
         if self.planted is not None and not self.require_calibrated:
             raise UsageError("--planted goes with --require-calibrated, which asks how good a detector is.")
 
@@ -122,6 +129,13 @@ class GateLine(Frozen):
     """Scored turns over turns of the baseline; a conversation that failed counts its missing reply."""
     coverage: Rounded | None
     """The same of the run."""
+    answered_before: Rounded | None
+    """Share of answered replies in the baseline, on the personas of both; None: it does not say."""
+    answered: Rounded | None
+    """The same of the run. Both are the same under each detector."""
+    p_answered: Rounded | None
+    """One-sided paired test of this share, after Holm over all chatbots; None with fewer than two
+    personas."""
 
     @property
     def is_blind(self) -> bool:

@@ -118,7 +118,7 @@ class RunsCompared(Frozen):
     reference: RunName
     runs: tuple[RunCompared, ...]
     lines: int
-    """Differences that Holm's correction covers."""
+    """Differences in hallucinations that Holm's correction covers."""
     failed: tuple[str, ...] = ()
     """Runs without a conversation, or in which a detector failed on every reply that it judged, and why."""
 
@@ -160,7 +160,7 @@ def compare_runs(summaries: Sequence[RunSummary]) -> RunsCompared:
             one.model_copy(update={"differences": tuple(next(rest) for _ in one.differences)})
             for one in compared
         ),
-        lines=sum(line.p_value is not None for line in lines),
+        lines=sum(line.p_value is not None and line.metric != "answered" for line in lines),
         failed=tuple(
             f"{_name_run(one, letter)}: {one.failures.failed}"
             for one, letter in zip(summaries, LETTERS, strict=False)

@@ -10,6 +10,7 @@ from hallulab.simulator.compare.differences import DifferenceLine
 from hallulab.simulator.compare.runs import RunCompared, RunsCompared
 from hallulab.simulator.compare.setup import SetupChange
 from hallulab.simulator.compare.turns import KINDS
+from hallulab.simulator.statistics.answering import answers_less
 from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
 from hallulab.simulator.statistics.planning import compute_least_pairs
 
@@ -28,7 +29,7 @@ def describe_run(compared: RunsCompared, run: RunCompared) -> list[str]:
     found = [line for line in run.differences if line.is_significant]
     return [
         *run.warnings,
-        *(_describe_found(line, run.run.letter) for line in found),
+        *dict.fromkeys(_describe_found(line, run) for line in found),
         *(() if same else _describe_not_found(compared, run)),
         *describe_changed_turns(run),
         describe_changes(run),
@@ -128,13 +129,29 @@ def _join_owners(owners: Sequence[str]) -> str:
     return join_names([f"{kind} {join_names(names)}".strip() for kind, names in kinds.items()])
 
 
-def _describe_found(line: DifferenceLine, letter: str) -> str:
+def _describe_found(line: DifferenceLine, run: RunCompared) -> str:
+    letter, numbers = run.run.letter, f"{render_line(line)}{'' if line.paired else ', other personas'}"
+    if line.metric == "answered":
+        return f"{line.chatbot} answers {'less' if line.harm > 0 else 'more'} in {letter}: {numbers}."
     if line.metric == "hpt_1":
         verb = f"hallucinates {'more' if line.harm > 0 else 'less'} in {letter}"
     else:
         verb = f"has a {'lower' if line.harm > 0 else 'higher'} token accuracy in {letter}"
-    unpaired = "" if line.paired else ", other personas"
-    return f"By {line.detector}, {line.chatbot} {verb}: {render_line(line)}{unpaired}."
+    but = _say_that_it_answers_less(line, run) if line.harm < 0 else ""
+    return f"By {line.detector}, {line.chatbot} {verb}: {numbers}{but}."
+
+
+def _say_that_it_answers_less(line: DifferenceLine, run: RunCompared) -> str:
+    """Say so behind what became better; empty where it answers about as much."""
+    own = next(
+        one
+        for one in run.differences
+        if (one.metric, one.chatbot, one.detector) == ("answered", line.chatbot, line.detector)
+    )
+    if not answers_less(own.after, own.before):
+        return ""
+    before, after = (format_number(value, 1, 100) for value in (own.before, own.after))
+    return f"; but it answers {after}% of replies, {before}% before, and is not better by that alone"
 
 
 def render_line(line: DifferenceLine) -> str:
@@ -187,7 +204,7 @@ def _describe_not_found(compared: RunsCompared, run: RunCompared) -> list[str]:
         )
     if short:
         personas = max(line.personas for line in short)
-        tests = sum(len(one.differences) for one in compared.runs)
+        tests = sum(line.metric != "answered" for one in compared.runs for line in one.differences)
         least = compute_least_pairs(tests)
         are = choose_noun(personas, "is", "are")
         said.append(

@@ -17,7 +17,7 @@ from hallulab.scenarios.files.json_text import parse_json, replace_surrogates
 from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Seconds, Seed, Turn, Verdict
 from hallulab.simulator.compare.setup import RunSetup, describe_setup
 from hallulab.simulator.metrics.failures import FailureCounts, RunFailures
-from hallulab.simulator.metrics.hallucinations import ByDetector, Tally, index_by_detector
+from hallulab.simulator.metrics.hallucinations import ByDetector, Tally, index_by_detector, is_answer
 from hallulab.simulator.metrics.spending import Spent, sum_calls
 from hallulab.simulator.metrics.tokens import count_hallucinated, count_tokens
 from hallulab.simulator.records.experiment_file import describe
@@ -89,6 +89,8 @@ class TurnSummary(Frozen):
     """Hash of the passages that the chatbot was given."""
     tokens: Count
     """Tokens of the reply, by the shared tokenizer."""
+    answers: bool | None = None
+    """True: it answers; False: it declines; None: neither, or a baseline file of before this field."""
     verdicts: dict[str, VerdictSummary] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -138,6 +140,8 @@ class ConversationSummary(Frozen):
             unlocated=sum(verdict.unlocated for _, verdict in scored),
             tokens=sum(turn.tokens for turn, _ in scored),
             flagged_tokens=sum(verdict.tokens for _, verdict in scored),
+            answers=[turn.answers for turn in self.turns].count(True),
+            declines=[turn.answers for turn in self.turns].count(False),
             chatbot_calls=self.cost.calls,
             chatbot_tokens=0,
             chatbot_untold=self.cost.calls,
@@ -268,6 +272,7 @@ def _summarize_turns(turns: Iterable[Turn], verdicts: ByDetector) -> Iterator[Tu
             reply=hash_text(turn.reply),
             passages=hash_text("\n\n".join(passage.text for passage in turn.passages)),
             tokens=count_tokens(turn.reply),
+            answers=is_answer(turn.reply),
             verdicts=own,
         )
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from hallulab.scenarios.text.declining import classify_reply
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.blame import Library
-from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.hallucinations import ByDetector, is_answer
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, TWO_DECIMALS, Column, group_rows
@@ -92,10 +91,9 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
         if library is not None and not library.is_examined(conversation):
             library = None
         for turn in conversation.turns:
-            kind = classify_reply(turn.reply)
-            if kind not in ("answers", "declines"):
+            answers = is_answer(turn.reply)
+            if answers is None:
                 continue
-            answers = int(kind == "answers")
             reading = None if library is None else library.read(conversation, turn)
             found = None if reading is None else reading.found
             known, unknown = (

@@ -15,10 +15,11 @@ from itertools import accumulate
 from typing import Literal, NamedTuple, Self
 from zlib import crc32
 
+from hallulab.scenarios.text.declining import is_declining
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.text.words import is_courtesy
 from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Passage, Turn, Verdict
-from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.hallucinations import ByDetector, is_answer
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.support import (
@@ -167,12 +168,15 @@ class TurnReading:
     def blame(self, verdict: Judgement) -> Blame | None:
         """Return who is to blame for a hallucinated reply: for most of its flagged statements.
 
-        None if all are undetermined. Where a verdict has no places, statements that passages support count
+        None if all are undetermined, or the reply declines: it claims nothing that a search could have found.
+        Where a verdict has no places, statements that passages support count
         only if there are no others.
 
         Args:
             verdict: says what is hallucinated.
         """
+        if is_answer(self._turn.reply) is False:
+            return None
         found = [self._blame_statement(statement) for statement in self._list_flagged(verdict)]
         blames = Counter[Blame](blame for blame in found if blame is not None)
         if not verdict.spans and len(blames) > 1:
@@ -235,7 +239,8 @@ class TurnReading:
 
     def _read_statements(self, text: str) -> Iterator[Statement]:
         for region in split_spoken_sentences(text):
-            statement = read_statement(region.of(text), self._user_text)
+            sentence = region.of(text)
+            statement = None if is_declining(sentence) else read_statement(sentence, self._user_text)
             if statement is not None:
                 yield statement
 
@@ -368,8 +373,8 @@ class Blames(TableMetric[BlameRow]):
             "Rules compare flagged statements, and the question, with the turn’s passages and with all "
             "documents of the pack, by words and numbers. Where that is not clear, it is undetermined "
             "(docs/blame.md). A reply to a message of the simulated user that is out of role, or leaks its "
-            "instructions, is the user’s fault. Of large runs, the conversations of a part of the users are "
-            f"examined.{few}"
+            "instructions, is the user’s fault; one that declines is nobody’s. Of large runs, the "
+            f"conversations of a part of the users are examined.{few}"
         ]
 
     def _rows(self) -> Iterator[BlameRow]:

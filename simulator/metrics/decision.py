@@ -20,8 +20,9 @@ from hallulab.simulator.metrics.spending import sum_calls, sum_known
 from hallulab.simulator.records.experiment_fields import BATCH, UntilDecided
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.show.charts import NarrowingPoint, draw_narrowing
-from hallulab.simulator.show.columns import TWO_DECIMALS, Column
+from hallulab.simulator.show.columns import PERCENT, TWO_DECIMALS, Column
 from hallulab.simulator.show.document import GAP, Figures, GroupedTable, Paragraph, Part, Section
+from hallulab.simulator.statistics.intervals import Ratio
 from hallulab.simulator.statistics.sequence import (
     BatchStep,
     Decider,
@@ -46,6 +47,8 @@ class PersonaTally:
         self._detector = detector
         self._found: dict[Key, tuple[int, int]] = {}
         """Hallucinations and scored turns."""
+        self._answered: dict[Key, Ratio] = {}
+        """Replies that answer over those that answer or decline."""
         self._complete: Counter[Key] = Counter()
         """Conversations with a verdict on each turn."""
         self._tokens: dict[str, list[int | None]] = defaultdict(list)
@@ -57,6 +60,10 @@ class PersonaTally:
         tally = count_verdicts(conversation, verdicts.get(self._detector, {}))
         over, under = self._found.get(key, (0, 0))
         self._found[key] = over + tally.hallucinations, under + tally.scored_turns
+        before = self._answered.get(key, Ratio(0, 0))
+        self._answered[key] = Ratio(
+            before.numerator + tally.answers, before.denominator + tally.answers + tally.declines
+        )
         judged = tally.scored_turns + tally.failed + tally.abstained + tally.not_localised
         self._complete[key] += judged == tally.turns
         calls = [*conversation.calls, *(call for turn in conversation.turns for call in turn.calls)]
@@ -67,6 +74,7 @@ class PersonaTally:
     def merge(self, other: PersonaTally) -> None:
         """Add counts of other personas."""
         self._found.update(other._found)
+        self._answered.update(other._answered)
         self._complete.update(other._complete)
         self._tokens.update(other._tokens)
 
@@ -78,6 +86,10 @@ class PersonaTally:
         """Return the HPT of chatbots with a persona; None where no turn was scored."""
         found = {chatbot: self._found.get((persona, chatbot), (0, 0)) for chatbot in chatbots}
         return {chatbot: over / under if under else None for chatbot, (over, under) in found.items()}
+
+    def answered(self, persona: str, chatbots: Sequence[str]) -> Mapping[str, Ratio]:
+        """Return replies that answer over those that answer or decline, of chatbots with a persona."""
+        return {chatbot: self._answered.get((persona, chatbot), Ratio(0, 0)) for chatbot in chatbots}
 
     def tokens(self, personas: Iterable[str]) -> int | None:
         """Return the tokens of all calls with personas; None where no server reported any."""
@@ -135,7 +147,7 @@ class SequentialTest:
         """
         chatbots = self.chatbots
         for persona in batch:
-            self._decider.add(persona, tally.rates(persona, chatbots))
+            self._decider.add(persona, tally.rates(persona, chatbots), tally.answered(persona, chatbots))
         self._tokens.append(tally.tokens(batch))
         self.decision = self._decider.end_batch()
         if self.decision.kind != "open":
@@ -152,7 +164,10 @@ class SequentialTest:
         return budget is not None and used[budget.unit] >= budget.amount
 
     def describe(self) -> str:
-        """Say in one sentence what is decided, and why the run ends if it does so undecided."""
+        """Say what is decided, why the run ends if it does so undecided, and who only answers less."""
+        return " ".join([self._describe_end(), *_describe_silent(self.decision)])
+
+    def _describe_end(self) -> str:
         found = describe_decision(self.decision)
         if self.ending == "budget":
             return f"{found[:-1]}: the budget of {self._until.budget} is spent."
@@ -162,6 +177,19 @@ class SequentialTest:
                 "`hallulab init-scenario --personas` writes more."
             )
         return found
+
+
+def _describe_silent(decision: SequenceState) -> Iterator[str]:
+    """Say which chatbots hallucinate less than another one and are not better, since they answer less."""
+    for pair in decision.pairs:
+        if pair.better is None and (pair.low >= 0 or pair.high <= 0):
+            fewer, share, other, more = pair.a, pair.a_answered, pair.b, pair.b_answered
+            if pair.low >= 0:
+                fewer, share, other, more = other, more, fewer, share
+            yield (
+                f"{fewer} hallucinates less than {other}, but answers {share or 0:.1%} of replies against "
+                f"{more or 0:.1%}: it is not called better."
+            )
 
 
 def retrace(saved: SavedExperiment, tally: PersonaTally) -> SequentialTest:
@@ -194,6 +222,9 @@ COLUMNS = (
            "the true difference is above this, at whatever batch the run ends; the bounds of a pair miss it "
            "in at most 5% of runs over the number of chatbots less one", TWO_DECIMALS, short="from"),
     Column("to", "high", "and below this", TWO_DECIMALS, short="to"),
+    Column("Answered a %", "a_answered", "of the replies of a that answer or decline, the share that "
+           "answers, over the personas that both talked to", PERCENT, short="Answered\na %"),
+    Column("b %", "b_answered", "the same of b", PERCENT, short="b %"),
 )  # fmt: skip
 
 

@@ -11,9 +11,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Literal
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.text.declining import classify_reply
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
 from hallulab.simulator.metrics.spending import Spent, count_read_and_written, sum_calls, sum_spent
 from hallulab.simulator.metrics.tokens import count_hallucinated, count_tokens
@@ -83,6 +85,8 @@ class Row(Frozen):
     """Tokens that the detector's model read; None when no server reported them."""
     completion_tokens: int | None
     """Tokens that the detector's model wrote; None when no server reported them."""
+    answered: Rounded | None = None
+    """Share of the replies that answer or decline that answers, scored or not; None: there are none."""
     seconds: Rounded
     """Sum of the latencies of the detector's calls. Calls run at the same time, so this is no wall time."""
     self_judged: bool | None = None
@@ -122,6 +126,10 @@ class Tally:
     """Reply tokens of the scored turns."""
     flagged_tokens: int
     """Tokens under a located span."""
+    answers: int
+    """Replies that answer, scored or not."""
+    declines: int
+    """Those that decline."""
     chatbot_calls: int
     """Calls of the chatbot in all turns."""
     chatbot_tokens: int
@@ -144,6 +152,11 @@ class Tally:
     def tokacc(self) -> Ratio:
         """Tokens outside flagged spans over tokens."""
         return Ratio(self.tokens - self.flagged_tokens, self.tokens)
+
+    @property
+    def answered(self) -> Ratio:
+        """Replies that answer over those that answer or decline."""
+        return Ratio(self.answers, self.answers + self.declines)
 
     def __add__(self, other: Tally) -> Tally:
         """Add up two conversations that branch off from the same one."""
@@ -194,6 +207,15 @@ def index_by_detector(verdicts: Iterable[Verdict]) -> ByDetector:
     return dict(index)
 
 
+@lru_cache(maxsize=128)
+def is_answer(reply: str) -> bool | None:
+    """Return whether a reply answers (True) or declines (False), by rules for English; None: neither.
+
+    Replies are kept for a while, since each detector counts them again.
+    """
+    return {"answers": True, "declines": False}.get(classify_reply(reply) or "")
+
+
 def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) -> Tally:
     """Count one detector's `verdicts` (by turn) on `conversation`.
 
@@ -217,6 +239,7 @@ def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) 
         unlocated += sum(span.start is None for span in verdict.spans)
         tokens += count_tokens(turn.reply)
         flagged += count_hallucinated(turn.reply, verdict.spans)
+    kinds = [is_answer(turn.reply) for turn in conversation.turns]
     asked = [call for turn in conversation.turns for call in turn.calls if call.role == "chatbot"]
     asked_tokens, untold = count_read_and_written(asked)
     return Tally(
@@ -233,6 +256,8 @@ def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) 
         unlocated=unlocated,
         tokens=tokens,
         flagged_tokens=flagged,
+        answers=kinds.count(True),
+        declines=kinds.count(False),
         chatbot_calls=len(asked),
         chatbot_tokens=asked_tokens,
         chatbot_untold=untold,

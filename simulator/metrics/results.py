@@ -162,6 +162,7 @@ def _build_row(chatbot: str, detector: str, sums: RowSums) -> Row:
         tokacc_1_ci95=tokacc_ci95,
         no_interval=explain_no_interval(sums.personas, found={"HPT-1": hpt_ci95, "TokAcc-1": tokacc_ci95}),
         tokacc_2=_divide(sums.tokacc.value(), sums.worded),
+        answered=_divide(counts["answers"], counts["answers"] + counts["declines"]),
         tokens=counts["tokens"],
         calls=cost.calls,
         prompt_tokens=cost.prompt_tokens,

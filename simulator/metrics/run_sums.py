@@ -31,16 +31,17 @@ from hallulab.simulator.statistics.sums import (
     PersonTable,
 )
 
-RateName = Literal["hpt_1", "tokacc_1"]
-"""A rate by which chatbots are compared."""
+RateName = Literal["hpt_1", "tokacc_1", "answered"]
+"""A rate by which chatbots are compared; the share of answered replies is the same under each detector."""
 
 RATES: dict[RateName, Callable[[Tally], Ratio]] = {
     "hpt_1": lambda item: item.hpt,
     "tokacc_1": lambda item: item.tokacc,
+    "answered": lambda item: item.answered,
 }
 """The value of each sum for a conversation."""
 
-KINDS: dict[RateName, Kind] = {"hpt_1": "rate", "tokacc_1": "share"}
+KINDS: dict[RateName, Kind] = {"hpt_1": "rate", "tokacc_1": "share", "answered": "share"}
 
 Both = dict[Pairing, tuple[Ratio, Ratio]]
 """Ratios of two chatbots by persona and seed."""
@@ -92,6 +93,8 @@ _COUNTS = (
     "hallucinations",
     "unlocated",
     "tokens",
+    "answers",
+    "declines",
     "chatbot_calls",
     "chatbot_tokens",
     "chatbot_untold",

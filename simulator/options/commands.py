@@ -313,6 +313,13 @@ class GateOptions:
     min_coverage: Annotated[
         float | None, Flag("Block where a smaller share of a chatbot's turns is scored, such as 0.9.")
     ] = None
+    min_answered: Annotated[
+        float | None,
+        Flag(
+            "Block where a chatbot answers a smaller share of replies, such as 0.9. A fall against the "
+            "baseline, beyond the noise, always blocks."
+        ),
+    ] = None
     require_calibrated: Annotated[
         bool,
         Flag(

@@ -98,7 +98,7 @@ _LONGEST = 24
 
 
 @dataclass(frozen=True)
-class CostName:
+class PlacedName:
     """The name of a chatbot, above its dots."""
 
     text: str
@@ -109,8 +109,8 @@ class CostName:
 
 
 @dataclass(frozen=True)
-class CostPlot:
-    """The chart, ready to be drawn."""
+class TwoAxesPlot:
+    """A chart of HPT-1 against another number, ready to be drawn."""
 
     height: float
     """Its height in the SVG's units."""
@@ -121,60 +121,80 @@ class CostPlot:
     """Name of the axis below."""
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
-    names: tuple[CostName, ...]
+    names: tuple[PlacedName, ...]
     dots: tuple[Dot, ...]
 
 
-class CostMeasure(NamedTuple):
-    """Unit of the axis of costs."""
+class LowerAxis(NamedTuple):
+    """The number of the axis below."""
 
-    field: Literal["tokens_per_reply", "calls_per_reply"]
+    field: Literal["tokens_per_reply", "calls_per_reply", "answered"]
     label: str
     digits: int
     """Decimals of a number of it."""
+    scale: float = 1
+    """It is multiplied by this."""
+    most: float | None = None
+    """The axis goes down from this; None: up from 0."""
 
 
-_TOKENS = CostMeasure("tokens_per_reply", "tokens a reply", 0)
-_CALLS = CostMeasure("calls_per_reply", "model calls a reply", 2)
+_TOKENS = LowerAxis("tokens_per_reply", "tokens a reply", 0)
+_CALLS = LowerAxis("calls_per_reply", "model calls a reply", 2)
+_ANSWERED = LowerAxis("answered", "% of replies answered", 1, scale=100, most=100)
+
+
+def draw_answered(rows: Sequence[Row]) -> tuple[str, str] | None:
+    """Draw the share of answered replies against HPT-1; None where all chatbots answer as much.
+
+    A chatbot that declines everything has no hallucination, so the number of these alone says little.
+    """
+    plot = None if len({row.answered for row in rows}) < 2 else lay_out_two_axes(rows, _ANSWERED)
+    title = "Hallucinations (HPT-1) against answered replies; right and low is better"
+    return None if plot is None else (title, _render(title, plot))
 
 
 def draw_costs(rows: Sequence[Row]) -> tuple[str, str] | None:
     """Draw tokens a reply against HPT-1; model calls where servers did not report all tokens."""
-    plot = lay_out_costs(rows)
+    measure = choose_cost_measure(rows)
+    costs = [getattr(row, measure.field) for row in rows if row.hpt_1 is not None]
+    plot = lay_out_two_axes(rows, measure) if any(costs) else None
     if plot is None:
         return None
-    measure = choose_cost_measure(rows)
     title = f"Cost against quality: {measure.label}, and HPT-1; left and low is better"
     silent = dict.fromkeys(
         row.chatbot for row in rows if row.hpt_1 is not None and row.tokens_per_reply is None
     )
     if measure is not _TOKENS and silent:
         title += f". The server did not report all tokens of {', '.join(silent)}."
+    return title, _render(title, plot)
+
+
+def _render(title: str, plot: TwoAxesPlot) -> str:
     box = {"width": WIDTH, "left": LEFT, "right": RIGHT}
-    return title, render_part("hallulab.simulator.report", "cost.html", title=title, plot=plot, box=box)
+    return render_part("hallulab.simulator.report", "two_axes.html", title=title, plot=plot, box=box)
 
 
-def choose_cost_measure(rows: Sequence[Row]) -> CostMeasure:
+def choose_cost_measure(rows: Sequence[Row]) -> LowerAxis:
     """Return tokens if they are known of all chatbots with a number of hallucinations, else calls."""
     costs = [row.tokens_per_reply for row in rows if row.hpt_1 is not None]
     return _TOKENS if any(costs) and None not in costs else _CALLS
 
 
-def lay_out_costs(rows: Sequence[Row]) -> CostPlot | None:
-    """Lay out the chart; None: no chatbot has a cost and a number of hallucinations."""
-    measure = choose_cost_measure(rows)
+def lay_out_two_axes(rows: Sequence[Row], measure: LowerAxis) -> TwoAxesPlot | None:
+    """Lay out HPT-1 against a measure; None: no chatbot has both."""
     detectors = list(dict.fromkeys(row.detector for row in rows))
     shown = [(row, getattr(row, measure.field), row.hpt_1) for row in rows]
-    known = [(row, cost, hpt) for row, cost, hpt in shown if cost is not None and hpt is not None]
-    if not any(cost for _, cost, _ in known):
+    known = [(row, x * measure.scale, hpt) for row, x, hpt in shown if x is not None and hpt is not None]
+    if not known:
         return None
-    across = choose_axis_steps([cost for _, cost, _ in known], None)
+    across = choose_axis_steps([value for _, value, _ in known], measure.most)
     up = choose_axis_steps([end for row, _, hpt in known for end in (hpt, *(row.hpt_1_ci95 or ()))], None)
 
-    def place_x(cost: float) -> float:
-        return round(LEFT + cost / across[-1] * (WIDTH - LEFT - RIGHT), 2)
+    def place_x(value: float) -> float:
+        share = (value - across[0]) / (across[-1] - across[0])
+        return round(LEFT + share * (WIDTH - LEFT - RIGHT), 2)
 
-    names = _place_names({row.chatbot: place_x(cost) for row, cost, _ in known})
+    names = _place_names({row.chatbot: place_x(value) for row, value, _ in known})
     top = max(name.y for name in names) + 8
     floor = top + HEIGHT
 
@@ -182,22 +202,22 @@ def lay_out_costs(rows: Sequence[Row]) -> CostPlot | None:
         return round(floor - value / up[-1] * HEIGHT, 2)
 
     dots = []
-    for row, cost, hpt in known:
+    for row, value, hpt in known:
         number, ci95 = detectors.index(row.detector), row.hpt_1_ci95
         dots.append(
             Dot(
-                x=round(place_x(cost) + (number - (len(detectors) - 1) / 2) * APART, 2),
+                x=round(place_x(value) + (number - (len(detectors) - 1) / 2) * APART, 2),
                 y=place_y(hpt),
                 low=None if ci95 is None else place_y(ci95[0]),
                 high=None if ci95 is None else place_y(ci95[1]),
                 detector=number,
                 title=(
-                    f"{row.chatbot}{mark(row)}, {row.detector}: {cost:,.{measure.digits}f} {measure.label}, "
+                    f"{row.chatbot}{mark(row)}, {row.detector}: {value:,.{measure.digits}f} {measure.label}, "
                     f"{hpt:.2f}{describe_interval(ci95)}"
                 ),
             )
         )
-    return CostPlot(
+    return TwoAxesPlot(
         height=floor + BOTTOM,
         top=top,
         floor=floor,
@@ -209,7 +229,7 @@ def lay_out_costs(rows: Sequence[Row]) -> CostPlot | None:
     )
 
 
-def _place_names(at: dict[str, float]) -> list[CostName]:
+def _place_names(at: dict[str, float]) -> list[PlacedName]:
     """Place names above their dots, in as many lines as it takes for none to touch another."""
     ends: list[float] = []
     placed = []
@@ -221,9 +241,9 @@ def _place_names(at: dict[str, float]) -> list[CostName]:
         if line == len(ends):
             ends.append(0.0)
         ends[line] = middle + half
-        placed.append(CostName(text, x, round(middle, 2), (line + 1) * _LINE))
+        placed.append(PlacedName(text, x, round(middle, 2), (line + 1) * _LINE))
     return placed
 
 
-CHARTS: Sequence[Chart] = (draw_hallucinations, draw_accuracy, draw_coverage, draw_costs)
+CHARTS: Sequence[Chart] = (draw_answered, draw_hallucinations, draw_accuracy, draw_coverage, draw_costs)
 """From left to right, as the page has them."""

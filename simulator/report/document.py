@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hallulab.scenarios.text.wording import choose_noun
-from hallulab.simulator.metrics.comparisons import explain_intervals
 from hallulab.simulator.metrics.failures import RunFailures
 from hallulab.simulator.metrics.fixed_prefix import FixedPrefixSection
 from hallulab.simulator.metrics.metric import LAST, READER
+from hallulab.simulator.metrics.ranking import explain_intervals
 from hallulab.simulator.metrics.results import COLUMNS
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import PAGES

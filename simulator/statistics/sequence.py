@@ -27,6 +27,9 @@ Only its own `chatbots - 1` differences can make a decision wrong.
 - Chatbots are wrongly called alike, with t among them, only if one of them is at least the margin worse than
   t, and this difference is excluded wrongly.
 
+A chatbot that answers less than another one (`answering.py`) is never found better than it, however clear the
+difference: that takes findings away and adds none, so the above holds.
+
 By Bonferroni over t's pairs one of these happens, ever, with a probability of at most `LEVEL`. It is the idea
 of multiple comparisons with the best (Hsu 1996, Multiple Comparisons, chapter 4), with an unknown best.
 """
@@ -36,6 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -44,6 +48,8 @@ from numpy.typing import NDArray
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.wording import format_count, join_names
 from hallulab.scenarios.transcript import Count, Frozen, Number
+from hallulab.simulator.statistics.answering import AnsweredShares, answers_less
+from hallulab.simulator.statistics.intervals import Ratio
 
 CEILING = 3.0
 """Largest HPT of a person that counts; more counts as this much. Differences are between ± this."""
@@ -168,8 +174,13 @@ class PairState(Frozen):
     """The true difference is above this."""
     high: Number
     """The true difference is below this."""
+    a_answered: Number | None = None
+    """Share of the replies of `a` that answers, of those that answer or decline, over the persons that both
+    talked to; None: there are none."""
+    b_answered: Number | None = None
+    """The same of `b`."""
     better: str | None
-    """The one that hallucinates less, if that is clear."""
+    """The one that hallucinates less, if that is clear and it answers as much."""
     alike: bool
     """True if the difference is clearly below the margin."""
 
@@ -274,14 +285,21 @@ class Decider:
         level = compute_pair_level(len(chatbots))
         self._sequences = {pair: MeanSequence(level) for pair in combinations(self._chatbots, 2)}
         self._steps: list[BatchStep] = []
+        self._answered = AnsweredShares()
 
-    def add(self, person: str, rates: Mapping[str, float | None]) -> None:
+    def add(
+        self,
+        person: str,
+        rates: Mapping[str, float | None],
+        answered: Mapping[str, Ratio] = MappingProxyType({}),
+    ) -> None:
         """Take the next person.
 
         Args:
             person: Identifies the person; nobody counts twice.
             rates: Chatbot → HPT with this person, or None if it could not be scored. A chatbot that was not
                 asked is not in it.
+            answered: Chatbot → replies that answer over those that answer or decline; empty: not known.
 
         Raises:
             ValueError: the person was taken already, a chatbot is unknown, or an HPT is below 0.
@@ -294,6 +312,7 @@ class Decider:
         if wrong := [name for name, rate in scored.items() if not rate >= 0]:
             raise ValueError(f"HPT of {join_names(wrong)} with {person!r} is no number from 0")
         self._seen.add(person)
+        self._answered.add(answered)
         for name in rates:
             self._asked[name] += 1
         for name, rate in scored.items():
@@ -348,6 +367,9 @@ class Decider:
 
     def _describe_pair(self, a: str, b: str) -> PairState:
         sequence = self._sequences[a, b]
+        shares = self._answered.share(a, b), self._answered.share(b, a)
+        fewer = b if sequence.low >= 0 else a if sequence.high <= 0 else None
+        is_silent = fewer is not None and answers_less(*(shares if fewer == a else shares[::-1]))
         return PairState(
             a=a,
             b=b,
@@ -355,7 +377,9 @@ class Decider:
             difference=sequence.mean,
             low=sequence.low,
             high=sequence.high,
-            better=b if sequence.low >= 0 else a if sequence.high <= 0 else None,
+            a_answered=shares[0],
+            b_answered=shares[1],
+            better=None if is_silent else fewer,
             alike=-self._margin <= sequence.low and sequence.high <= self._margin,
         )
 

@@ -424,6 +424,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     number_formats.show: lambda text: number_formats.show(12.5, text),
     annotations.list_conflicts: list_conflicts,
     compute_disorder: lambda text: compute_disorder(mark_units(text), mark_units(text[3:])),
+    hallucinations.is_answer: hallucinations.is_answer,
     hallucinations.count_verdicts: lambda text: hallucinations.count_verdicts(
         talk(text).conversation, {0: judged(text)}
     ),

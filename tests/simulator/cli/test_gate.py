@@ -62,7 +62,7 @@ def test_the_demo_passes_against_its_own_baseline_and_says_that_it_sees_nothing(
     )
     assert BLIND in ended.out
     assert BLIND in files["markdown"].read_text()
-    assert ElementTree.parse(files["junit"]).getroot()[0].get("skipped") == "11"
+    assert ElementTree.parse(files["junit"]).getroot()[0].get("skipped") == "16"
     assert json.loads(files["json"].read_text())["verdict"] == "passed"
 
 
@@ -123,6 +123,7 @@ def test_a_run_without_verdicts_cannot_be_compared(
         (["--severity-guard", "high"], "--severity-guard high: give a severity from 1 to 5, or off."),
         (["--planted", "b.json"], "--planted goes with --require-calibrated"),
         (["--min-coverage", "90"], "--min-coverage 90: give a share from 0 to 1"),
+        (["--min-answered", "90"], "--min-answered 90: give a share from 0 to 1"),
         (["--markdown", "x", "--junit", "x"], "name the same file"),
     ],
 )

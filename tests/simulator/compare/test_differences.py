@@ -40,6 +40,15 @@ def test_without_shared_seeds_all_seeds_of_a_persona_stand_together() -> None:
     assert (made.before, made.after, made.paired, made.same_seeds) == (0.5, 1.0, True, False)
 
 
+def test_answered_replies_are_compared_whether_scored_or_not_and_corrected_apart() -> None:
+    declined = found({"bot": each(SIX, 0)}, "b", "I do not know.")
+    failed = found({"bot": {(one, 0): [None] for one in SIX}})
+    [hpt, tokacc, answered] = compare_runs([failed, declined]).runs[0].differences
+    assert (hpt.difference, tokacc.difference) == (None, None)
+    assert (answered.before, answered.after, answered.difference) == (1.0, 0.0, -1.0)
+    assert answered.p_value == answered.p_holm == 2 / 64
+
+
 def test_turns_that_a_detector_failed_on_do_not_enter() -> None:
     made = line({("asha", 0): [1, None], ("ravi", 0): [None]}, {("asha", 0): [0, 1], ("ravi", 0): [1]})
     assert (made.personas, made.before, made.after) == (1, 1.0, 0.5)

@@ -288,6 +288,7 @@ def test_another_word_is_refused() -> None:
         ({"severity_guard": float("nan")}, "--severity-guard nan: give a severity from 1 to 5, or off."),
         ({"max_hpt": -1.0}, "--max-hpt -1: give hallucinations a turn, 0 or more."),
         ({"min_coverage": 90.0}, "--min-coverage 90: give a share from 0 to 1, such as 0.9."),
+        ({"min_answered": 90.0}, "--min-answered 90: give a share from 0 to 1, such as 0.9."),
     ],
 )
 def test_numbers_that_mean_nothing_are_refused(rules: dict[str, float], message: str) -> None:

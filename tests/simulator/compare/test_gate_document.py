@@ -39,7 +39,10 @@ def test_the_comment_has_verdict_changes_and_numbers_in_this_order() -> None:
         "- bot by d, p2, turn 1: 0 → 1 hallucinations",
         "- bot by d, p3, turn 1: 0 → 1 hallucinations",
     ]
-    assert "| bot | d | 6 | 0.00 | 1.00 | 1.00 | 0.016 | 100% | 100% |" in text.splitlines()
+    assert (
+        "| bot | d | 6 | 0.00 | 1.00 | 1.00 | 0.016 | 100% | 100% | 100% | 100% | 1.000 |"
+        in text.splitlines()
+    )
 
 
 def test_more_than_ten_turns_are_counted() -> None:
@@ -68,10 +71,10 @@ def test_junit_has_a_testcase_for_each_line_and_rule() -> None:
     root = ElementTree.fromstring(render_junit(result))
     [suite] = root
     assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "5",
+        "tests": "6",
         "failures": "1",
         "errors": "0",
-        "skipped": "2",
+        "skipped": "3",
     }
     assert [
         (case.get("classname"), case.get("name"), [child.tag for child in case])
@@ -79,6 +82,7 @@ def test_junit_has_a_testcase_for_each_line_and_rule() -> None:
     ] == [
         ("hallulab.gate.comparable", "the run", []),
         ("hallulab.gate.worse", "bot by d", ["skipped"]),
+        ("hallulab.gate.answered", "bot", ["skipped"]),
         ("hallulab.gate.severe", "the run", ["skipped"]),
         ("hallulab.gate.max-hpt", "bot by d", ["failure"]),
         ("hallulab.gate.min-coverage", "bot by d", []),

@@ -51,7 +51,7 @@ def test_a_run_that_cannot_be_compared_leaves_the_others() -> None:
     odd, same = compared.runs
     assert compared.not_comparable == ("B (odd) cannot be compared with A (run): no common persona.",)
     assert (odd.differences, odd.turns.counts, odd.costs) == ((), (), ())
-    assert (str(same.run), len(same.differences), same.not_comparable) == ("C (run)", 2, ())
+    assert (str(same.run), len(same.differences), same.not_comparable) == ("C (run)", 3, ())
 
 
 def test_what_only_one_run_has_is_left_out_and_said() -> None:

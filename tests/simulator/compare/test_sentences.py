@@ -36,6 +36,20 @@ def test_what_is_found_comes_first_with_its_numbers() -> None:
     assert better[0].startswith("By d, bot hallucinates less in B: 1.00 → 0.00 a turn, -1.00, p")
 
 
+DECLINE = "I cannot find that. Please contact the help desk."
+
+
+def test_a_run_that_hallucinates_less_and_answers_less_is_not_called_better() -> None:
+    said = described(found({"bot": ONES}, **KNOWN), found({"bot": ZEROS}, "b", DECLINE, **KNOWN))
+    assert said[:3] == [
+        "By d, bot hallucinates less in B: 1.00 → 0.00 a turn, -1.00, p = 0.00391; but it answers 0.0% of "
+        "replies, 100.0% before, and is not better by that alone.",
+        "By d, bot has a higher token accuracy in B: 50.0 → 100.0%, +50.0, p = 0.00391; but it answers 0.0% "
+        "of replies, 100.0% before, and is not better by that alone.",
+        "bot answers less in B: 100.0 → 0.0%, -100.0, p = 0.00195.",
+    ]
+
+
 def without(found: Found) -> Found:
     """The same, but that the detector failed on the first persona's turn."""
     return {**found, ("p0", 0): [None]}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,24 @@ def test_seeds_of_a_persona_are_no_further_personas(tmp_path: Path) -> None:
     decision = run_planted(tmp_path, EQUAL, {}, personas=5, repeats=2)
     assert decision["found"]["persons"] == 5
     assert count_talks(tmp_path / "run") == {"one": 10, "other": 10}
+
+
+def test_a_chatbot_that_only_declines_is_not_called_better(tmp_path: Path) -> None:
+    planted = make_planted_script(CLEAR)
+
+    def decline(body: dict[str, Any]) -> str | Mapping[str, float]:
+        answer = planted(body)
+        assert not isinstance(answer, httpx2.Response)
+        return (
+            "I cannot find that. Please contact the help desk." if body.get("max_tokens") == 200 else answer
+        )
+
+    decision = run_planted(tmp_path, CLEAR, {}, personas=16, script=decline)
+    assert (decision["ending"], decision["found"]["best"]) == ("personas", None)
+    assert decision["sentence"].endswith(
+        " careful hallucinates less than careless, but answers 0.0% of replies against 100.0%: it is not "
+        "called better."
+    )
 
 
 THREE = {"careful": 0.0, "same": 0.0, "careless": 2.0}

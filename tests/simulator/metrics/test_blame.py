@@ -91,6 +91,20 @@ def test_nothing_is_to_be_found_for_thanks(reply: str, expected: str) -> None:
     assert blame(reply, query="", user="Thank you!") == expected
 
 
+DECLINED = "I'm sorry, I cannot find that in our documents. Please contact the help desk."
+
+
+@pytest.mark.parametrize("passages", [[FEES], [TRAINS], []])
+def test_a_reply_that_declines_is_nobodys_fault(passages: list[Passage]) -> None:
+    assert blame(DECLINED, *passages) is None
+
+
+def test_of_a_reply_that_answers_only_what_it_claims_counts() -> None:
+    declined = "I do not have information about purple elephants that deliver stamped envelopes."
+    assert blame(f"{declined} {RIGHT}", FEES, flagged=[declined]) is None
+    assert blame(f"{declined} {WRONG}", FEES) == "writer"
+
+
 def test_only_sentences_with_something_flagged_count() -> None:
     assert blame(f"{RIGHT} {WRONG}", FEES, flagged=["200 rupees"]) == "supported"
     assert blame(f"{RIGHT} {WRONG}", FEES, flagged=["900"]) == "writer"

@@ -8,13 +8,8 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.metrics.comparisons import (
-    Comparison,
-    Finding,
-    build_findings,
-    compare,
-    split_by_repeat,
-)
+from hallulab.simulator.metrics.comparisons import Comparison, compare, split_by_repeat
+from hallulab.simulator.metrics.findings import Finding, build_findings
 from hallulab.simulator.metrics.results import build_rows
 from hallulab.simulator.metrics.run_sums import RunSums
 from tests.builders import branched, conversation, judge
@@ -56,10 +51,10 @@ def compared(found: Mapping[str, Sequence[int | None]]) -> dict[tuple[str, str, 
     return {(line.metric, line.a, line.b): line for line in lines}
 
 
-def test_every_pair_is_compared_by_both_metrics() -> None:
+def test_every_pair_is_compared_by_every_metric() -> None:
     assert list(compared({"vanilla": [1]})) == [
         (metric, a, b)
-        for metric in ("hpt_1", "tokacc_1")
+        for metric in ("hpt_1", "tokacc_1", "answered")
         for a, b in (("vanilla", "editor"), ("vanilla", "agent"), ("editor", "agent"))
     ]
 
@@ -94,9 +89,9 @@ def test_the_noise_floor_is_the_mean_difference_of_each_chatbots_halves_by_seed(
         for persona in ("asha", "ravi")
         for seed, count in enumerate(counts)
     ]
-    hpt, tokacc = compare(tally(held), BOTS[:2], ["d"])
+    hpt, tokacc, answered = compare(tally(held), BOTS[:2], ["d"])
     assert (hpt.difference, hpt.floor) == (0.5, 1.5)
-    assert tokacc.floor == 0.5
+    assert (tokacc.floor, answered.floor) == (0.5, 0.0)
 
 
 def test_without_repeats_there_is_no_noise_floor() -> None:
@@ -133,7 +128,7 @@ def test_all_conversations_of_a_persona_are_exchanged_together() -> None:
         for persona in range(5)
         for seed in range(4)
     ]
-    [line, _] = compare(tally(held), BOTS[:2], ["d"])
+    [line, *_] = compare(tally(held), BOTS[:2], ["d"])
     assert (line.pairs, line.difference, line.p_value, line.ci95) == (5, 1.0, 2 / 32, None)
     assert line.no_interval == "5 personas; 6 needed for an interval"
 
@@ -142,7 +137,7 @@ def test_branches_of_one_seed_are_no_seeds() -> None:
     held = branches(
         {bot: {"p0": counts, "p1": counts} for bot, counts in (("vanilla", [3, 1]), ("editor", [0, 0]))}
     )
-    [line, _] = compare(tally(held), BOTS[:2], ["d"])
+    [line, *_] = compare(tally(held), BOTS[:2], ["d"])
     assert (line.pairs, line.seed_share) == (2, None)
 
 
@@ -245,6 +240,70 @@ def test_two_personas_name_no_best_chatbot_however_many_seeds() -> None:
     ]
     found = find(held, ["vanilla", "agent"])
     assert (found.best, found.pairs, found.least_personas) == (None, 2, 6)
+
+
+ANSWER, DECLINE = "The fee is 5 rupees.", "I cannot find that. Please contact the help desk."
+COURTESY = "You're welcome!"
+
+
+def find_saying(
+    said: Mapping[str, Sequence[str]], counts: Mapping[str, Sequence[int]], personas: int = 9
+) -> Finding:
+    """Chatbots that say the same to each persona, with so many hallucinations in each reply."""
+    held = [
+        (conversation(f"{bot}{number}", replies, bot, f"p{number}"), counts[bot])
+        for bot, replies in said.items()
+        for number in range(personas)
+    ]
+    return find(held, list(said))
+
+
+def test_a_chatbot_that_declines_everything_is_set_aside_and_another_one_is_best() -> None:
+    found = find_saying(
+        {"idk": [DECLINE], "vanilla": [ANSWER], "editor": [ANSWER]},
+        {"idk": [0], "vanilla": [2], "editor": [1]},
+    )
+    assert (found.best, found.set_aside, found.compared) == ("editor", ("idk",), 3)
+
+
+@pytest.mark.parametrize(("declined", "best"), [(1, "agent"), (2, None)])
+def test_up_to_five_points_fewer_answers_are_as_many(declined: int, best: str | None) -> None:
+    replies = [*[ANSWER] * (20 - declined), *[DECLINE] * declined]
+    found = find_saying(
+        {"agent": replies, "vanilla": [ANSWER] * 20}, {"agent": [0] * 20, "vanilla": [1] * 20}
+    )
+    assert (found.best, found.set_aside) == (best, () if best else ("agent",))
+
+
+def test_of_two_without_hallucinations_the_one_that_answers_is_ranked() -> None:
+    said = {"vanilla": [ANSWER], "idk": [DECLINE], "agent": [ANSWER]}
+    found = find_saying(said, {"vanilla": [0], "idk": [0], "agent": [1]})
+    assert (found.best, found.set_aside) == ("vanilla", ("idk",))
+
+
+def test_a_chatbot_that_neither_answers_nor_declines_is_not_best() -> None:
+    found = find_saying({"thankful": [COURTESY], "vanilla": [ANSWER]}, {"thankful": [0], "vanilla": [1]})
+    assert (found.best, found.set_aside) == (None, ("thankful",))
+
+
+def test_where_no_reply_is_read_hallucinations_alone_rank() -> None:
+    found = find_saying({"agent": [COURTESY], "vanilla": [COURTESY]}, {"agent": [0], "vanilla": [1]})
+    assert (found.best, found.set_aside) == ("agent", ())
+
+
+def test_a_chatbot_that_answers_less_and_hallucinates_more_is_ranked() -> None:
+    found = find_saying({"half": [ANSWER, DECLINE], "agent": [ANSWER] * 2}, {"half": [2, 0], "agent": [0, 0]})
+    assert (found.best, found.set_aside) == ("agent", ())
+
+
+def test_shares_of_answered_replies_are_compared_by_the_paired_test() -> None:
+    held = [
+        (conversation(f"{bot}{number}", replies, bot, f"p{number}"), [0, 0])
+        for bot, replies in (("vanilla", [ANSWER, ANSWER]), ("editor", [ANSWER, DECLINE]))
+        for number in range(6)
+    ]
+    *_, line = compare(tally(held), BOTS[:2], ["d"])
+    assert (line.metric, line.pairs, line.difference, line.p_value) == ("answered", 6, 0.5, 2 / 64)
 
 
 def test_each_personas_seeds_go_in_turn_into_the_halves() -> None:

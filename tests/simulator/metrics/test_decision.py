@@ -5,6 +5,7 @@ import pytest
 from hallulab.scenarios.transcript import Verdict
 from hallulab.simulator.metrics.decision import DecisionMetric, DecisionReport, Ending, PersonaTally
 from hallulab.simulator.metrics.hallucinations import index_by_detector
+from hallulab.simulator.statistics.intervals import Ratio
 from hallulab.simulator.statistics.sequence import Decider
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import build_report
@@ -25,6 +26,13 @@ def test_a_rate_is_over_the_scored_turns_of_all_seeds() -> None:
     second = [scored("2", 0, [(0, 1)]), unscored("2", 1, "failed")]
     talks = talks_of(("1", "asha", first), ("2", "asha", second))
     assert talks.rates("asha", BOTS) == {"bot": 1.0, "other": None}
+
+
+def test_answered_replies_count_over_all_seeds() -> None:
+    talks = PersonaTally("d")
+    for id, replies in (("1", ["It is 5 rupees.", "I do not know."]), ("2", ["It is 6 rupees."])):
+        talks.add(conversation(id, replies, "bot", "asha"), {})
+    assert talks.answered("asha", BOTS) == {"bot": Ratio(2, 3), "other": Ratio(0, 0)}
 
 
 def test_what_lacks_a_verdict_is_not_held_and_what_failed_is() -> None:

@@ -9,13 +9,15 @@ from hallulab.simulator.metrics.results import build_row
 from hallulab.simulator.report.charts import (
     LEFT,
     RIGHT,
+    TwoAxesPlot,
     choose_cost_measure,
     draw_accuracy,
+    draw_answered,
     draw_charts,
     draw_costs,
     draw_coverage,
     draw_hallucinations,
-    lay_out_costs,
+    lay_out_two_axes,
 )
 from hallulab.simulator.show.charts import WIDTH
 
@@ -87,6 +89,34 @@ def line(
         "hpt_1_ci95": ci95,
     }
     return build_row(chatbot, detector, []).model_copy(update=found)
+
+
+def lay_out_costs(rows: list[Row]) -> TwoAxesPlot | None:
+    return lay_out_two_axes(rows, choose_cost_measure(rows))
+
+
+def answering(chatbot: str, answered: float | None, hpt: float | None) -> Row:
+    return build_row(chatbot, "d", []).model_copy(update={"answered": answered, "hpt_1": hpt})
+
+
+def test_the_first_chart_has_hallucinations_against_answered_replies() -> None:
+    rows = [answering("idk", 0.0, 0.0), answering("half", 0.5, 0.5), answering("full", 1.0, 1.0)]
+    title, svg = draw_charts(rows, "dot").figures[0]
+    assert title == "Hallucinations (HPT-1) against answered replies; right and low is better"
+    assert re.findall("<title>(.*)</title>", svg) == [
+        "idk, d: 0.0 % of replies answered, 0.00",
+        "half, d: 50.0 % of replies answered, 0.50",
+        "full, d: 100.0 % of replies answered, 1.00",
+    ]
+    middle = round((LEFT + WIDTH - RIGHT) / 2, 2)
+    assert re.findall('cx="([^"]*)"', svg) == [str(LEFT), str(middle), str(WIDTH - RIGHT)]
+
+
+@pytest.mark.parametrize("shares", [(1.0, 1.0), (None, None), (0.5,)])
+def test_where_all_answer_as_much_it_has_no_chart(shares: tuple[float | None, ...]) -> None:
+    assert (
+        draw_answered([answering(f"bot{number}", share, 0.5) for number, share in enumerate(shares)]) is None
+    )
 
 
 def title_of(rows: list[Row]) -> str:

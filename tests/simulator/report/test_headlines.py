@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 
-from hallulab.simulator.metrics.comparisons import (
-    ComparisonSection,
-    Finding,
-    describe_planning,
-    explain_intervals,
-)
 from hallulab.simulator.metrics.failures import Failure
+from hallulab.simulator.metrics.findings import ComparisonSection, Finding
 from hallulab.simulator.metrics.flagged import Example, Flagged
 from hallulab.simulator.metrics.hallucinations import Row
+from hallulab.simulator.metrics.ranking import describe_planning, explain_intervals
 from hallulab.simulator.metrics.results import build_row
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.report.build import render_headlines
@@ -39,10 +35,39 @@ def line(chatbot: str, rate: float | None, detector: str = "d", **fields: Any) -
 
 
 def test_the_best_is_named_where_the_test_says_so() -> None:
-    made = report({"best": "b"}, line("a", 0.5), line("b", 0.25, hpt_1_ci95=(0.1, 0.4)))
+    made = report(
+        {"best": "b"}, line("a", 0.5, answered=1.0), line("b", 0.25, answered=0.96, hpt_1_ci95=(0.1, 0.4))
+    )
     assert render_headlines(made) == [
         "By d, b hallucinates least: 0.25 [0.10, 0.40] per turn, significantly less than every other chatbot "
-        "(paired test, p < 0.05 after Holm's correction)."
+        "(paired test, p < 0.05 after Holm's correction); it answers 96.0% of replies, the other 100.0%."
+    ]
+
+
+def test_replies_that_no_rule_reads_leave_open_how_much_a_best_chatbot_answers() -> None:
+    made = report({"best": "b"}, line("a", 0.5), line("b", 0.25))
+    assert render_headlines(made)[0].endswith("correction); how much they answer is not known.")
+
+
+def test_a_chatbot_that_answers_less_is_named_and_not_ranked() -> None:
+    rows = [
+        line("idk", 0.0, answered=0.0),
+        line("full", 1.0, answered=1.0),
+        line("good", 0.5, answered=0.98),
+        line("half", 0.75, answered=0.5),
+    ]
+    assert render_headlines(report({"best": "good", "set_aside": ["idk"]}, *rows)) == [
+        "By d, good hallucinates least of 3 ranked chatbots: 0.50 per turn, significantly less than every "
+        "other of these (paired test, p < 0.05 after Holm's correction); it answers 98.0% of replies, the "
+        "others 50.0% to 100.0%.",
+        "By d, idk hallucinates only 0.00 per turn, but answers 0.0% of replies against 100.0% of full. It "
+        "is not ranked: a chatbot that answers less is not better by that alone.",
+    ]
+    assert render_headlines(report({"set_aside": ["idk", "half"]}, rows[0], rows[3], rows[1])) == [
+        "By d, only full is ranked: 1.00 per turn.",
+        "By d, idk and half hallucinate only 0.00 and 0.75 per turn, but answer 0.0% and 50.0% of replies "
+        "against 100.0% of full. They are not ranked: a chatbot that answers less is not better by that "
+        "alone.",
     ]
 
 
@@ -110,6 +135,15 @@ def test_the_headline_says_what_it_takes_to_rank_the_chatbots(
     found: dict[str, Any], rates: dict[str, float], sentence: str
 ) -> None:
     assert render_headlines(report(found, **rates)) == [sentence]
+
+
+@pytest.mark.parametrize(("pairs", "sentences"), [(5, 1), (6, 2)])
+def test_with_too_few_personas_to_rank_any_the_first_sentences_leave_out_who_answers_less(
+    pairs: int, sentences: int
+) -> None:
+    made = report({**TIE, "set_aside": ["c"], "pairs": pairs}, a=0.5, b=0.5, c=0.0)
+    assert len(render_headlines(made)) == sentences
+    assert describe_planning(made)[0].startswith("d: a and b have the fewest of those ranked (without c) in ")
 
 
 @pytest.mark.parametrize(

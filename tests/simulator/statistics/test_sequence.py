@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.statistics.intervals import Ratio
 from hallulab.simulator.statistics.sequence import (
     CEILING,
     MEANS,
@@ -121,6 +122,27 @@ def test_one_that_is_better_than_all_others_is_best() -> None:
         "b hallucinates least: it is better than every other chatbot, after 60 personas (at most 5% of such "
         "runs decide wrongly; HPT of a persona above 3 counts as 3)."
     )
+
+
+def test_one_that_answers_less_is_never_better() -> None:
+    decider = Decider(["silent", "honest"])
+    for number in range(60):
+        answered = {"silent": Ratio(0, 2), "honest": Ratio(2, 2)}
+        decider.add(str(number), {"silent": 0.0, "honest": 1.0}, answered)
+    decision = decider.end_batch()
+    [pair] = decision.pairs
+    assert pair.high <= 0
+    assert (pair.better, pair.a_answered, pair.b_answered) == (None, 0.0, 1.0)
+    assert (decision.kind, decision.worse, decider.next_chatbots) == ("open", (), ("silent", "honest"))
+
+
+def test_one_that_answers_less_may_be_worse() -> None:
+    decider = Decider(["silent", "honest"])
+    for number in range(60):
+        decider.add(
+            str(number), {"silent": 1.0, "honest": 0.0}, {"silent": Ratio(0, 1), "honest": Ratio(1, 1)}
+        )
+    assert decider.end_batch().best == "honest"
 
 
 def test_equal_ones_are_alike_once_the_intervals_are_inside_the_margin() -> None:
