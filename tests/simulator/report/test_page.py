@@ -294,7 +294,7 @@ def test_six_personas_have_intervals() -> None:
     sections = {part.split('"', 2)[1]: part for part in html.split("<section")[1:]}
     columns = {name: part.count('<span class="ci">[95% CI]</span>') for name, part in sections.items()}
     # Ten rows in three charts, and 15 turns of chatbots under detectors; at 2, all have the same number.
-    assert sections["results"].count('class="whisker"') == 4 * 10
+    assert sections["results"].count('class="whisker"') == 3 * 10
     assert sections["depth"].count('class="whisker"') == 13
     expected = {"results": 2, "concentration": 1, "comparisons": 6, "audit": 4}
     assert {name: columns[name] for name in expected} == expected
