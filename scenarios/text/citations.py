@@ -83,7 +83,7 @@ class Citation:
     marks: tuple[Region, ...]
     """The characters that say nothing but what is cited: of a link all but its label."""
     is_listed: bool = False
-    """Whether it stands in a list of sources alone, in no sentence."""
+    """True if it stands in a list of sources, in no sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def read_citations(reply: str, names: Sequence[Iterable[str]]) -> CitedReply:
         reply: as the chatbot wrote it.
         names: of each passage, such as its document, title and address.
     """
-    return _Reader(reply, names).read()
+    return _CitationReader(reply, names).read()
 
 
 def blank_regions(text: str, regions: Iterable[tuple[int, int]]) -> str:
@@ -122,7 +122,7 @@ def blank_regions(text: str, regions: Iterable[tuple[int, int]]) -> str:
     return "".join(signs)
 
 
-class _Reader:
+class _CitationReader:
     """Reads one reply."""
 
     def __init__(self, reply: str, names: Sequence[Iterable[str]]) -> None:

@@ -43,7 +43,7 @@ class JudgedCitation(NamedTuple):
 
     citation: Citation
     is_there: bool
-    """Whether the turn has the passage."""
+    """True if the turn has the passage."""
     is_right: bool | None
     """None: undetermined."""
 
@@ -69,7 +69,7 @@ def judge_citations(reply: str, passages: Sequence[Passage], user_text: str = ""
         return [JudgedCitation(one, judge.choose(one) is not None, None) for one in cited]
     in_lists = [(one, judge.choose(one) is not None) for one in cited if one.is_listed]
     found = [JudgedCitation(one, there, None if there else False) for one, there in in_lists]
-    for sentence, own in _group_by_sentence(read.plain, [one for one in cited if not one.is_listed]):
+    for sentence, own in group_by_sentence(read.plain, [one for one in cited if not one.is_listed]):
         found += judge.judge_sentence(read.plain, sentence, own)
     return found
 
@@ -154,7 +154,7 @@ _CLOSERS = " \n\t\"'”’)]*_"
 _WORD = re.compile(r"\w")
 
 
-def _group_by_sentence(text: str, citations: Sequence[Citation]) -> Iterator[tuple[Region, list[Citation]]]:
+def group_by_sentence(text: str, citations: Sequence[Citation]) -> Iterator[tuple[Region, list[Citation]]]:
     """Yield the sentences that cite, with their citations.
 
     A mark behind a full stop belongs to the sentence before it, one at the beginning of a line to the next.
