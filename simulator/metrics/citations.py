@@ -235,14 +235,14 @@ class CitedPassages(TableMetric[CitationRow]):
     COLUMNS = (
         CHATBOT,
         Column("Citations", "citations", "citations of a number, a name or a link, in sentences that claim "
-               "something and in lists of sources", GROUPED),
+               "something and in lists of sources", GROUPED, short="Citations"),
         Column("Judged %", "coverage", "share of these that rules can tell right from wrong", PERCENT,
-               warns=is_lacking),
+               short="Judged\n%", warns=is_lacking),
         Column("Citations right %", "right", "of those judged, the share whose passage is among those of the "
                "turn and supports the sentence, alone or where the others cited with it do not without it",
-               PERCENT, beside="right_ci95"),
+               PERCENT, beside="right_ci95", short="Citations\nright %"),
         Column("Not there", "not_there", "citations of a passage that the turn does not have; they are wrong",
-               GROUPED),
+               GROUPED, short="Not\nthere"),
     )  # fmt: skip
 
     def __init__(self, run: RunFacts) -> None:
