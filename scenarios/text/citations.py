@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from hallulab.scenarios.text.spans import Region
 
@@ -26,16 +27,21 @@ _LABELLED = (
     r"\((?P<address>[^()\s]{1,500}(?:\([^()\s]{0,100}\)[^()\s]{0,100})?)(?:[ ]\"[^\"\n]{0,200}\")?\)"
 )
 _LINK = re.compile(_LABELLED)
+_LISTED_NUMBERS = r"\^?\d{1,3}(?:(?:[ ]?[,;&–-][ ]?|,?[ ]and[ ])\^?\d{1,3}){0,20}"
 _SOURCES = r"(?:sources?|references?|citations?)"
 _SOURCE_LINE = (
     rf"(?:^|(?<=[.!?)\]] ))[*_>( -]{{0,4}}{_SOURCES}[*_]{{0,2}}:[*_ \t]{{0,4}}"
     r"(?P<source>[^\s\[\]][^\[\]\n]{0,299})"
 )
+_LEAD = r"\b(?:according to|(?:as )?(?:described|explained|mentioned|noted|stated) in|see)\s(?:the\s)?"
+_SAYS = r"(?:add|confirm|describe|explain|indicate|list|mention|note|provide|say|state|suggest)s?"
 _MARK = re.compile(
     rf"!\[[^\[\]\n]{{0,200}}\]\([^()\s]{{1,500}}\)|(?P<link>{_LABELLED})|(?P<numbered>{_NUMBERED})"
     r"|\[(?P<inside>[^\[\]\n]{1,200})\]|\((?P<aside>[^()\[\]\n]{1,200})\)"
     rf"|(?P<told>{_SOURCE_LINE})"
-    r"|(?P<lead>\b(?:according to|as (?:described|explained|stated) in|see)\s(?:the\s)?[\"“*_`']{0,3})"
+    rf"|(?P<spoken>(?:{_LEAD})?\b(?P<kind>(?:passage|excerpt|document|source)s?)[ ]"
+    rf"(?P<spoken_numbers>{_LISTED_NUMBERS})\b(?:[ ]{_SAYS}\b(?:[ ]that\b)?)?)"
+    rf"|(?P<lead>{_LEAD}[\"“*_`']{{0,3}})"
     r"|(?P<token>[^\s()\[\]<>\"'“”`*,;【】]{3,300})",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -55,7 +61,7 @@ _UPLOADED = re.compile(r"(?P<first>\d{1,3})(?::(?P<second>\d{1,3}))?(?:†(?P<na
 """`【4:0†source】` is the first file of the search, which counts from 0, `【1†source】` the first passage."""
 _NUMBERED_NAME = re.compile(
     r"(?:(?:chunk|context|doc(?:ument)?|excerpt|passage|ref(?:erence)?|source)s? ?#?)?"
-    rf"(?P<numbers>{_NUMBERS})\Z",
+    rf"(?P<numbers>{_LISTED_NUMBERS})(?:[,;:] (?:chapter|line|p\.|page|para|section|step|§)[^\n]*)?\Z",
     re.IGNORECASE,
 )
 _TOLD_NAME = re.compile(rf"{_SOURCES}[:\s]\s*(?P<source>.+)\Z", re.IGNORECASE)
@@ -82,8 +88,9 @@ class Citation:
     place: Region
     marks: tuple[Region, ...]
     """The characters that say nothing but what is cited: of a link all but its label."""
-    is_listed: bool = False
-    """True if it stands in a list of sources, in no sentence."""
+    kind: Literal["mark", "words", "listed"] = "mark"
+    """`mark`: behind what it is for; `words`: in a sentence, as `Passage 1 says`; `listed`: in a list of
+    sources, in no sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +151,16 @@ class _CitationReader:
         at = 0
         while (match := _MARK.search(text, at)) is not None:
             own = list(self._read_mark(match))
+            if match["spoken"] or match["lead"] or match["token"]:
+                own = [replace(one, kind="words") for one in own]
             found += own
-            at = own[-1].place.end if own else match.end()
+            # Brackets that cite nothing may hold words that do.
+            passed = match.start() + 1 if match["inside"] or match["aside"] else match.end()
+            at = own[-1].place.end if own else passed
         for line in self._lines:
             if (line["number"] or line["in_brackets"]) not in self._used:
                 one = self._cite_name(line["target"], Region(*line.span()))
-                found.append(replace(one, marks=(), is_listed=True))
+                found.append(replace(one, marks=(), kind="listed"))
         return CitedReply(tuple(found), blank_regions(text, {mark for one in found for mark in one.marks}))
 
     def _read_lists(self) -> Iterator[Region]:
@@ -186,6 +197,10 @@ class _CitationReader:
             yield from self._read_words(match, place)
         elif match["told"]:
             yield from self._read_sources(match["source"], place)
+        elif match["spoken"]:
+            # `Bring documents 2 days before` cites nothing.
+            if match["kind"][0].isupper() or match["kind"].startswith(("passage", "excerpt")):
+                yield from self._cite_numbers(match["spoken_numbers"], place)
         elif match["lead"]:
             place = Region(match.start(), match.end() + self._measure_name(match.end()))
             name = self._reply[match.end() : place.end]

@@ -26,7 +26,7 @@ from hallulab.scenarios.transcript import Conversation, Frozen, Passage
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.metrics.support import DocumentIndex, Statement, read_statement
+from hallulab.simulator.metrics.support import LACKS, SUPPORTS, DocumentIndex, Statement, read_statement
 from hallulab.simulator.show.columns import CHATBOT, GROUPED, PERCENT, Column, is_lacking
 from hallulab.simulator.statistics.intervals import (
     Interval,
@@ -64,12 +64,12 @@ def judge_citations(reply: str, passages: Sequence[Passage], user_text: str = ""
         return []
     given = "\n".join([user_text, *(passage.text for passage in passages)])
     cited = [one for one in read.citations if not one.name or one.name not in given]
-    judge = _Judge(passages, user_text)
+    judge = _Judge(reply, passages, user_text)
     if identify_language(read.plain) not in (ENGLISH, None):
         return [JudgedCitation(one, judge.choose(one) is not None, None) for one in cited]
-    in_lists = [(one, judge.choose(one) is not None) for one in cited if one.is_listed]
+    in_lists = [(one, judge.choose(one) is not None) for one in cited if one.kind == "listed"]
     found = [JudgedCitation(one, there, None if there else False) for one, there in in_lists]
-    for sentence, own in group_by_sentence(read.plain, [one for one in cited if not one.is_listed]):
+    for sentence, own in group_by_sentence(read.plain, [one for one in cited if one.kind != "listed"]):
         found += judge.judge_sentence(read.plain, sentence, own)
     return found
 
@@ -80,6 +80,9 @@ def list_names(passage: Passage) -> tuple[str, ...]:
     return passage.id, passage.document, first.removeprefix(TITLE) if first.startswith(TITLE) else ""
 
 
+FOREIGN, BETTER = 0.15, 0.2
+"""Share of a statement's words below which a passage is about something else, and by how much more another
+one has to have: a right statement in other words has few of its passage's (docs/studies/citations.md)."""
 _Places = frozenset[int]
 """Places of passages in the turn, from 0."""
 
@@ -87,7 +90,8 @@ _Places = frozenset[int]
 class _Judge:
     """Judges the citations of a reply."""
 
-    def __init__(self, passages: Sequence[Passage], user_text: str) -> None:
+    def __init__(self, reply: str, passages: Sequence[Passage], user_text: str) -> None:
+        self._reply = reply
         self._passages = passages
         self._user_text = user_text
         self._index = DocumentIndex(passages)
@@ -108,7 +112,9 @@ class _Judge:
             citations: all that it has, in order.
         """
         said = sentence.of(text)
-        if said.rstrip(_CLOSERS).endswith("?") or is_declining(said) or claims_nothing(said):
+        # `Passage 1 does not say who pays` declines, and has no subject without its mark.
+        whole_said = self._reply[min(sentence.start, citations[0].place.start) : sentence.end]
+        if said.rstrip(_CLOSERS).endswith("?") or is_declining(whole_said) or claims_nothing(said):
             return
         whole = read_statement(said, self._user_text)
         chosen = [self.choose(one) for one in citations]
@@ -135,19 +141,34 @@ class _Judge:
             return None
         alone = self._supports(statement, own)
         others = frozenset[int]().union(*(one for one in cited if one is not None)) - own
-        if alone or not others:
-            return alone
-        together = self._supports(statement, own | others)
-        if not together:
-            return None if together is None else alone
-        without = self._supports(statement, others)
-        return alone if without else None if without is None else True
+        if others and alone is not True and self._supports(statement, own | others) is not False:
+            without = self._supports(statement, others)
+            if without is False:
+                return self._supports(statement, own | others)
+            alone = alone if without else None
+        return None if alone is False and not self._is_foreign(statement, own) else alone
 
     def _supports(self, statement: Statement, places: _Places) -> bool | None:
-        passages = [self._passages[place] for place in sorted(places)]
+        passages = self._pick(places)
         if any(identify_language(passage.text) not in (ENGLISH, None) for passage in passages):
             return None
-        return self._index.judge_together(statement, passages)
+        share, has_items = self._index.rate_together(statement, passages)
+        if not has_items or share < LACKS:
+            return False
+        return True if share >= SUPPORTS else None
+
+    def _is_foreign(self, statement: Statement, places: _Places) -> bool:
+        """Return whether passages that do not support a statement are of something else.
+
+        They lack one of its items or nearly all words, or another passage of the turn has far more.
+        """
+        share, has_items = self._index.rate_together(statement, self._pick(places))
+        rest = [one for place, one in enumerate(self._passages) if place not in places]
+        others = (self._index.rate_together(statement, [one])[0] for one in rest)
+        return not has_items or share < FOREIGN or max(others, default=0.0) >= share + BETTER
+
+    def _pick(self, places: _Places) -> list[Passage]:
+        return [self._passages[place] for place in sorted(places)]
 
 
 _CLOSERS = " \n\t\"'”’)]*_"
@@ -157,7 +178,9 @@ _WORD = re.compile(r"\w")
 def group_by_sentence(text: str, citations: Sequence[Citation]) -> Iterator[tuple[Region, list[Citation]]]:
     """Yield the sentences that cite, with their citations.
 
-    A mark behind a full stop belongs to the sentence before it, one at the beginning of a line to the next.
+    A mark behind a full stop belongs to the sentence before it, unless the next one goes on in small letters.
+    One at the beginning of a line belongs to the next, as do words. Words without a sentence are left out:
+    `Passage 1:` over a list.
 
     Args:
         text: the reply without marks.
@@ -176,9 +199,11 @@ def group_by_sentence(text: str, citations: Sequence[Citation]) -> Iterator[tupl
         place = after - 1
         if after < len(sentences) and (place < 0 or sentences[place].end <= one.place.start):
             begins = place < 0 or not is_one_line(sentences[place].end, one.place.start)
-            if begins and is_one_line(one.place.end, starts[after]):
+            goes_on = one.kind == "words" or text[starts[after]].islower()
+            if (begins or goes_on) and is_one_line(one.place.end, starts[after]):
                 place = after
-        if place >= 0:
+        is_apart = place >= 0 and one.kind == "words" and sentences[place].end <= one.place.start
+        if place >= 0 and not is_apart:
             found.setdefault(place, []).append(one)
     for place in sorted(found):
         yield sentences[place], found[place]

@@ -18,9 +18,9 @@ from hallulab.simulator.planting.material import Clean
 
 KIND = "moved-citation"
 
-_HELD, _FOREIGN = 0.2, 0.6
+_HELD, _FOREIGN = 0.4, 0.6
 """Shares of a sentence's words: the cited passage lacks at most the one, the other at least the other."""
-_NUMBER = re.compile(r"\[\d{1,3}\]")
+_NUMBER = re.compile(r"\D*(\d{1,3})\D*")
 
 
 def move_citation(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:
@@ -31,13 +31,15 @@ def move_citation(clean: Clean, library: SentenceBank, generator: random.Random)
     for sentence, cited in group_by_sentence(read.plain, read.citations):
         said = " ".join(sentence.of(read.plain).split())
         mark = cited[0].place
-        if len(cited) > 1 or not _NUMBER.fullmatch(mark.of(clean.reply)) or not find_whole_sentences(said):
+        number = _NUMBER.fullmatch(mark.of(clean.reply))
+        if len(cited) > 1 or number is None or not find_whole_sentences(said):
             continue
         lacking = [compute_unknown_share(said, known) or 0.0 for known in words]
-        (number,) = cited[0].cited
-        if 1 <= number <= len(lacking) and lacking[number - 1] <= _HELD:
+        place = int(number[1]) - 1
+        if 0 <= place < len(lacking) and lacking[place] <= _HELD and cited[0].cited == (place + 1,):
+            start, end = number.span(1)
             options += [
-                Edit(mark.start, mark.end, f"[{other}]")
+                Edit(mark.start + start, mark.start + end, str(other))
                 for other, share in enumerate(lacking, start=1)
                 if share >= _FOREIGN
             ]

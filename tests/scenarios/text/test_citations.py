@@ -34,6 +34,10 @@ NAMES = (
         ("[us](mailto:a@acme.com) [top](#top) ![plan](https://acme.com/plan.png)", []),
         ("[refund policy] (Refund policy, section 2) [cards]", [1, 1, 3]),
         ("According to the Refund policy, it is free, see Shipping FAQ.", [1, 2]),
+        ("Passage 3 says that it is free; according to passage 1, it is not (passages 1 & 2).", [3, 1, 1, 2]),
+        ("It is free (Passage 1, steps 2-3) [3, p. 7].", [1, 3]),
+        ("Document 2 and Source 3 say so. Bring documents 2 days before.", [2, 3]),
+        ("It is free (as refund-policy.md says).", [1]),
         ("Read `refund-policy.md` or https://acme.com/help/shipping.", [1, 2]),
         ("See cards below (cards). The refund policy is new.", []),
         ("array[10000], in [2024], [a] or (2), [no source] (see below)", []),
@@ -70,7 +74,7 @@ def test_a_citation_says_where_it_stands() -> None:
 
 def test_a_list_of_sources_is_no_sentence() -> None:
     found = read_citations("It is free [1].\n\nSources:\n1. cards\n2. Shipping FAQ", NAMES).citations
-    assert [(one.cited, one.is_listed) for one in found] == [((3,), False), ((2,), True)]
+    assert [(one.cited, one.kind) for one in found] == [((3,), "mark"), ((2,), "listed")]
 
 
 @given(st.text(st.sampled_from("[]()^1 -–:;,.\n【†】aS#*!"), max_size=60))

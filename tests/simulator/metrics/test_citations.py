@@ -52,6 +52,9 @@ def judge(reply: str, passages: Sequence[Passage] = PASSAGES, user: str = "") ->
         (f"{LATE}.\n\n[2] Books are lent for 21 days.", [True]),
         (f"{LATE}.\n[1]\nBooks are lent for 21 days.", [True]),
         (f"According to films.md, {LATE.lower()}.", [True]),
+        (f"{SEVEN} [1]. According to books.md, {LATE.lower()}.", [True, False]),
+        (f"{SEVEN} [1]. [1] says that {LATE.lower()}.", [True, True]),
+        (f"{SEVEN} [1].\n\nPassage 2:\n\n{LATE}.", [True]),
         (f"{LATE} (Source: books.md).", [False]),
         (f"{LATE} (Source: made-up.md).", [False]),
     ],
@@ -86,6 +89,7 @@ def test_any_passage_of_a_cited_document_may_support_the_sentence() -> None:
     [
         "Do you mean how long films are lent [1]?",
         "I cannot find that in the documents [2].",
+        "Passage 2 does not say who pays for it.",
         "Thank you for your question [9]!",
         "You are welcome.",
         "Book the desk [here](https://library.org/desk).",

@@ -43,6 +43,10 @@ def move(reply: str, seed: int = 0) -> str | None:
 def test_a_citation_gets_the_number_of_a_passage_that_lacks_the_words() -> None:
     moved = {move(f"{FILMS} [1].", seed) for seed in range(9)}
     assert moved == {f"{FILMS} [2].", f"{FILMS} [3]."}
+    assert {move(f"{FILMS} (Passage 1).", seed) for seed in range(9)} == {
+        f"{FILMS} (Passage 2).",
+        f"{FILMS} (Passage 3).",
+    }
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,7 @@ def test_a_citation_gets_the_number_of_a_passage_that_lacks_the_words() -> None:
         f"{FILMS} [1][2].",
         f"{FILMS} [2].",
         f"{FILMS} [4].",
-        f"{FILMS} [doc1].",
+        f"{FILMS} 【4:0†source】.",
         "Films are lent for 7 days at the counter [1]?",
     ],
 )
@@ -71,10 +75,9 @@ def test_the_metric_finds_all_planted_ones_and_none_of_their_twins() -> None:
     assert len(replies) == 18
     for wrong, twin in zip(replies[::2], replies[1::2], strict=True):
         [span] = wrong.spans or ()
-        found = [
-            (one.citation.place.start, one.is_right) for one in judge_citations(wrong.reply, wrong.passages)
-        ]
-        assert [start for start, right in found if right is False] == [span.start]
+        judged = judge_citations(wrong.reply, wrong.passages)
+        found = [one.citation.place for one in judged if one.is_right is False]
+        assert [place.start < span.start < place.end for place in found] == [True]
         assert {one.is_right for one in judge_citations(twin.reply, twin.passages)} == {True}
 
 
