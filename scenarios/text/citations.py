@@ -34,13 +34,13 @@ _SOURCE_LINE = (
     r"(?P<source>[^\s\[\]][^\[\]\n]{0,299})"
 )
 _LEAD = r"\b(?:according to|(?:as )?(?:described|explained|mentioned|noted|stated) in|see)\s(?:the\s)?"
-_SAYS = r"(?:add|confirm|describe|explain|indicate|list|mention|note|provide|say|state|suggest)s?"
+_SAYS = r"(?:add|confirm|emphasize|explain|highlight|indicate|mention|note|say|state|suggest)s?[ ]that"
 _MARK = re.compile(
     rf"!\[[^\[\]\n]{{0,200}}\]\([^()\s]{{1,500}}\)|(?P<link>{_LABELLED})|(?P<numbered>{_NUMBERED})"
     r"|\[(?P<inside>[^\[\]\n]{1,200})\]|\((?P<aside>[^()\[\]\n]{1,200})\)"
     rf"|(?P<told>{_SOURCE_LINE})"
     rf"|(?P<spoken>(?:{_LEAD})?\b(?P<kind>(?:passage|excerpt|document|source)s?)[ ]"
-    rf"(?P<spoken_numbers>{_LISTED_NUMBERS})\b(?:[ ]{_SAYS}\b(?:[ ]that\b)?)?)"
+    rf"(?P<spoken_numbers>{_LISTED_NUMBERS})\b(?:[ ]{_SAYS}\b)?)"
     rf"|(?P<lead>{_LEAD}[\"“*_`']{{0,3}})"
     r"|(?P<token>[^\s()\[\]<>\"'“”`*,;【】]{3,300})",
     re.IGNORECASE | re.MULTILINE,

@@ -46,6 +46,7 @@ def judge(reply: str, passages: Sequence[Passage] = PASSAGES, user: str = "") ->
         (f"{SEVEN} [2].", [False]),
         (f"{SEVEN} [4].", [False]),
         ("Films are lent for 14 days [1].", [False]),
+        ("Purple elephants gladly deliver stamped envelopes [1].", [False]),
         (f"{SEVEN}. [1] {LATE}. [2]", [True, False]),
         (f"{SEVEN}.[1] {LATE}.[3]", [True, False]),
         (f"- {SEVEN} [1]\n- Books are lent for 21 days [1]", [True, False]),
@@ -72,6 +73,7 @@ def test_a_citation_is_right_if_its_passage_supports_its_sentence(reply: str, ri
         (f"{SEVEN} [1][2].", [True, False]),
         ("Films are lent for 7 days [1], and books are lent for 21 days [2].", [True, True]),
         ("Films are lent for 7 days [2], and books are lent for 21 days [1].", [False, False]),
+        ("They are lent for 7 days [1], 21 days [2], or 9 days [4].", [True, None, False]),
     ],
 )
 def test_of_several_each_is_needed_and_each_place_has_its_words(reply: str, right: list[bool]) -> None:
@@ -90,6 +92,7 @@ def test_any_passage_of_a_cited_document_may_support_the_sentence() -> None:
         "Do you mean how long films are lent [1]?",
         "I cannot find that in the documents [2].",
         "Passage 2 does not say who pays for it.",
+        "Passage 2 describes how long everybody may keep books and films.",
         "Thank you for your question [9]!",
         "You are welcome.",
         "Book the desk [here](https://library.org/desk).",
@@ -114,6 +117,7 @@ def test_a_link_that_the_user_sent_is_no_citation() -> None:
         "फ़िल्में 7 दिनों के लिए दी जाती हैं [1].",
         "Yes [1].",
         "Films are lent quickly for 7 days at the desk [1].",
+        "Everybody may keep films a whole week without paying anything [1].",
     ],
 )
 def test_other_languages_few_words_and_half_support_are_not_judged(reply: str) -> None:
