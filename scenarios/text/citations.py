@@ -35,6 +35,8 @@ _SOURCE_LINE = (
 )
 _LEAD = r"\b(?:according to|(?:as )?(?:described|explained|mentioned|noted|stated) in|see)\s(?:the\s)?"
 _SAYS = r"(?:add|confirm|emphasize|explain|highlight|indicate|mention|note|say|state|suggest)s?[ ]that"
+_APART = r"\s()\[\]<>\"'“”`*,;【】"
+"""Characters around the names of files and addresses, as they stand in a pattern's brackets."""
 _MARK = re.compile(
     rf"!\[[^\[\]\n]{{0,200}}\]\([^()\s]{{1,500}}\)|(?P<link>{_LABELLED})|(?P<numbered>{_NUMBERED})"
     r"|\[(?P<inside>[^\[\]\n]{1,200})\]|\((?P<aside>[^()\[\]\n]{1,200})\)"
@@ -42,7 +44,7 @@ _MARK = re.compile(
     rf"|(?P<spoken>(?:{_LEAD})?\b(?P<kind>(?:passage|excerpt|document|source)s?)[ ]"
     rf"(?P<spoken_numbers>{_LISTED_NUMBERS})\b(?:[ ]{_SAYS}\b)?)"
     rf"|(?P<lead>{_LEAD}[\"“*_`']{{0,3}})"
-    r"|(?P<token>[^\s()\[\]<>\"'“”`*,;【】]{3,300})",
+    rf"|(?P<token>(?<![^{_APART}])[^{_APART}./#_]{{1,100}}[./#_][^{_APART}]{{1,300}})",
     re.IGNORECASE | re.MULTILINE,
 )
 """A place where a citation may stand; images are passed over, and words are read for names of files."""
@@ -70,7 +72,6 @@ _BETWEEN = re.compile(r"[,;]")
 _SECTION = re.compile(r"[,;:|(–—#]")
 _SUFFIX = re.compile(r"\.[A-Za-z]\w{1,4}\Z")
 _FILE = re.compile(r"[^\s@]{1,300}\.[A-Za-z]\w{1,4}\Z|(?:https?://|www\.)\S{1,300}\Z", re.IGNORECASE)
-_IN_FILES = re.compile(r"[./#_]")
 _AROUND = " \t\"'“”‘’*_`.,;:"
 _SHORTEST = 3
 """Characters of a name; a shorter one stands in too many places."""
@@ -206,9 +207,9 @@ class _CitationReader:
             name = self._reply[match.end() : place.end]
             if name and not _is_plain_word(name):
                 yield self._cite_name(name, place)
-        elif match["token"] and not match["token"].isalpha():
+        elif match["token"]:
             name = match["token"].rstrip(_AROUND + "!?")
-            if _IN_FILES.search(name) and _fold(name) in self._known:
+            if _fold(name) in self._known:
                 yield self._cite_name(name, Region(match.start(), match.start() + len(name)))
 
     def _read_link(self, match: re.Match[str], place: Region) -> Iterator[Citation]:

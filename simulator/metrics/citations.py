@@ -24,6 +24,7 @@ from hallulab.scenarios.text.declining import is_declining
 from hallulab.scenarios.text.languages import ENGLISH, identify_language
 from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 from hallulab.scenarios.transcript import Conversation, Frozen, Passage
+from hallulab.simulator.metrics.blame import Library
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
@@ -131,9 +132,9 @@ class _Judge:
                 if places is not None and places not in known:
                     known[places] = self._judge(statement or whole, places, beside)
                 is_right = False if places is None else known[places]
-                # Its own words are not known among those of the others.
-                is_unclear = places is not None and statement is None and len(parts) > 1
-                yield JudgedCitation(one, places is not None, is_right or (None if is_unclear else is_right))
+                if places is not None and is_right is False and statement is None and len(parts) > 1:
+                    is_right = None  # Which words of the sentence are its own is not known.
+                yield JudgedCitation(one, places is not None, is_right)
 
     def _judge(
         self, statement: Statement | None, own: _Places, cited: Sequence[_Places | None]
@@ -287,9 +288,12 @@ class CitedPassages(TableMetric[CitationRow]):
         super().__init__(run)
         self._sums = PersonSums(4)
         """By chatbot: citations, judged ones, right ones, and those that are not there."""
+        self._library = Library((), run.planned)
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count the citations of a conversation."""
+        if not self._library.is_examined(conversation):
+            return
         person = (conversation.scenario, conversation.persona)
         said = [message.text for message in conversation.given if message.role == "user"]
         for turn in conversation.turns:
@@ -317,7 +321,8 @@ class CitedPassages(TableMetric[CitationRow]):
         return [
             "Rules compare the sentence that cites with the cited passage, by words and numbers, as they do "
             "for whose fault a hallucination is (docs/blame.md). Where that is not clear, and in other "
-            f"languages than English, a citation is not judged. {report.intervals.hint}"
+            "languages than English, a citation is not judged. Of large runs, the conversations of a part of "
+            f"the users are examined. {report.intervals.hint}"
         ]
 
     def _row(self, chatbot: str) -> CitationRow:
