@@ -28,9 +28,8 @@ _LABELLED = (
 )
 _LINK = re.compile(_LABELLED)
 _LISTED_NUMBERS = r"\^?\d{1,3}(?:(?:[ ]?[,;&–-][ ]?|,?[ ]and[ ])\^?\d{1,3}){0,20}"
-_SOURCES = r"(?:sources?|references?|citations?)"
 _SOURCE_LINE = (
-    rf"(?:^|(?<=[.!?)\]] ))[*_>( -]{{0,4}}{_SOURCES}[*_]{{0,2}}:[*_ \t]{{0,4}}"
+    r"(?:^|(?<=[.!?)\]] ))[*_>( -]{0,4}sources?[*_]{0,2}:[*_ \t]{0,4}"
     r"(?P<source>[^\s\[\]][^\[\]\n]{0,299})"
 )
 _LEAD = r"\b(?:according to|(?:as )?(?:described|explained|mentioned|noted|stated) in|see)\s(?:the\s)?"
@@ -50,7 +49,7 @@ _MARK = re.compile(
 """A place where a citation may stand; images are passed over, and words are read for names of files."""
 _FOOTNOTE = re.compile(r"^[ \t]*+\[\^?(?P<label>[\w-]{1,40})\]:[ \t]++(?P<target>\S.*)$", re.MULTILINE)
 _LIST_HEAD = re.compile(
-    rf"^[ \t]*+[#*_]{{0,6}} ?{_SOURCES}[*_:]{{0,4}}[ \t]*+$", re.IGNORECASE | re.MULTILINE
+    r"^[ \t]*+[#*_]{0,6} ?(?:sources?|references?|citations?)[*_:]{0,4}[ \t]*+$", re.IGNORECASE | re.MULTILINE
 )
 _LISTED = re.compile(
     r"^[ \t]*+(?P<mark>[-*•][ \t]++|\[\^?(?P<in_brackets>\d{1,3})\]:?|(?P<number>\d{1,3})[.):])?"
@@ -66,8 +65,11 @@ _NUMBERED_NAME = re.compile(
     rf"(?P<numbers>{_LISTED_NUMBERS})(?:[,;:] (?:chapter|line|p\.|page|para|section|step|§)[^\n]*)?\Z",
     re.IGNORECASE,
 )
-_TOLD_NAME = re.compile(rf"{_SOURCES}[:\s]\s*(?P<source>.+)\Z", re.IGNORECASE)
-_SEEN_NAME = re.compile(r"(?:see|from|cf\.|per|according to)\s+(?:the\s+)?", re.IGNORECASE)
+_TOLD_NAME = re.compile(r"sources?:\s*(?P<source>.+)\Z", re.IGNORECASE)
+_SEEN_NAME = re.compile(
+    r"(?:see|from|cf\.|per|according to|source|ref(?:erence)?:?)\s+(?:the\s+)?", re.IGNORECASE
+)
+"""Words before a name, which cites only if a passage has it: `(Reference: AB-12)` may be of a booking."""
 _BETWEEN = re.compile(r"[,;]")
 _SECTION = re.compile(r"[,;:|(–—#]")
 _SUFFIX = re.compile(r"\.[A-Za-z]\w{1,4}\Z")

@@ -40,6 +40,8 @@ NAMES = (
         ("It is free (as refund-policy.md says).", [1]),
         ("Read `refund-policy.md` or https://acme.com/help/shipping.", [1, 2]),
         ("See cards below (cards). The refund policy is new.", []),
+        ("The (source code) and (Reference: AB-12.md) [sources say].\nReference: AB-12", []),
+        ("It is free (source refund-policy.md) (Ref: cards).", [1]),
         ("array[10000], in [2024], [a] or (2), [no source] (see below)", []),
         ("It is free [1].\n\nSources:\n[1] Shipping FAQ\n", [2]),
         ("It is free [2].\n\n## References\n2. made-up.md", ["made-up.md"]),
