@@ -35,6 +35,7 @@ MODULES = (
     "hallulab.scenarios.text.languages",
     "hallulab.scenarios.text.numbers",
     "hallulab.scenarios.text.one_form",
+    "hallulab.scenarios.text.citations",
     "hallulab.scenarios.text.page_marks",
     "hallulab.scenarios.text.scripts",
     "hallulab.scenarios.text.spans",

@@ -149,6 +149,18 @@ class DocumentIndex:
         by_passages, by_documents = self.rate(statement, passages)
         return [_decide(share) for share in by_passages], _decide(by_documents)
 
+    def rate_together(self, statement: Statement, passages: Sequence[Passage]) -> tuple[float, bool]:
+        """Return the share of a statement's words that two sentences of each passage have, all together.
+
+        Returns:
+            The share, and whether the passages have all items.
+        """
+        words = [read_passage(passage.text) for passage in passages]
+        stems = statement.stems
+        best = [max(one.windows, key=lambda held: self._share(stems, held)) for one in words if one.windows]
+        has_items = all(any(one.holds(item) for one in words) for item in statement.items)
+        return self._share(stems, frozenset[str]().union(*best)), has_items
+
     def rate(self, statement: Statement, passages: Sequence[Passage]) -> tuple[Sequence[float], float]:
         """Return the largest share of a statement's words that two sentences have.
 

@@ -199,7 +199,8 @@ class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
     out: Annotated[StrPath, Flag("Folder to write planted.jsonl into.")]
     count: Annotated[int, Flag("Errors to plant; each has a clean twin.", least=1)] = 400
     kinds: Annotated[
-        Sequence[str], Flag("Kinds of errors, with commas between; default: all.", separated=True)
+        Sequence[str],
+        Flag("Kinds of errors, with commas between; default: all but moved-citation.", separated=True),
     ] = ()
     turns: Annotated[
         Sequence[int], Flag("Turns before a reply made of documents, in turn.", separated=True, number_from=0)

@@ -18,7 +18,7 @@ from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.planting.fluent import ORDERS, RewriteExecutor, RewriteWork, plant_fluently
 from hallulab.simulator.planting.kinds import KINDS
 from hallulab.simulator.planting.material import Material, load_material
-from hallulab.simulator.planting.plant import Planting, plant
+from hallulab.simulator.planting.plant import RULES, Planting, plant
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs
 
@@ -35,7 +35,7 @@ async def plant_from_options(options: PlantOptions) -> Planting:
     if options.fluent:
         return await _plant_fluently(options)
     _refuse_models(options)
-    kinds = _check_kinds(options, KINDS)
+    kinds = _check_kinds(options, RULES) or tuple(KINDS)
     material = load_material(options.source, options.turns, options.contexts, options.seed)
     done = plant_material(material, options.source, kinds, options.count, options.seed)
     write_labelled(Path(options.out) / FILE, done.replies)
@@ -66,7 +66,7 @@ async def _plant_fluently(options: PlantOptions) -> Planting:
     """Write the errors that the experiment's default model writes, and their clean twins."""
     experiment = load_experiment(options.config_path, options.collect_model_fields())
     settings = RunSettings.from_options(options)
-    kinds = _check_kinds(options, ORDERS)
+    kinds = _check_kinds(options, ORDERS) or tuple(ORDERS)
     streams, _ = load_material(options.source, options.turns, options.contexts, options.seed)
     async with (
         start_workers(settings, experiment, searches=False) as workers,
@@ -91,13 +91,13 @@ async def _plant_fluently(options: PlantOptions) -> Planting:
 
 
 def _check_kinds(options: PlantOptions, known: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the kinds to plant."""
+    """Return the kinds that are asked for; empty: all."""
     for kind in options.kinds:
         if kind not in known:
             raise UsageError(f"--kinds {kind}: there is no such kind. Give some of: {', '.join(known)}.")
     inputs = (expand_home(options.source), to_path(options.replay), to_path(options.record))
     check_outputs({"--out": Path(options.out) / FILE}, inputs)
-    return tuple(options.kinds) or tuple(known)
+    return tuple(options.kinds)
 
 
 def _check_planted(source: str, done: Planting) -> Planting:

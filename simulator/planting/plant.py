@@ -12,8 +12,12 @@ from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.text.edits import SentenceBank, is_clean_edit
 from hallulab.scenarios.text.items import find_items
 from hallulab.scenarios.text.spans import normalize_text
-from hallulab.simulator.planting.kinds import KINDS, PlantedError
+from hallulab.simulator.planting.kinds import KINDS, PlantedError, Rule
 from hallulab.simulator.planting.material import Clean
+from hallulab.simulator.planting.moved_citation import KIND, move_citation
+
+RULES: Mapping[str, Rule] = {**KINDS, KIND: move_citation}
+"""All kinds; the last one is planted only if it is named, for detectors do not read citations."""
 
 TRIES = 100
 """Clean replies of a stream that are tried for one error."""
@@ -42,7 +46,7 @@ def plant(
 
     Args:
         streams: endless replies to plant into: one stream for each number of turns and of passages.
-        kinds: names of `KINDS`.
+        kinds: names of `RULES`.
         count: errors wanted, over all kinds.
         seed: of all choices.
     """
@@ -81,7 +85,7 @@ def _find_sound_error(
     seen: set[tuple[str, str]],
 ) -> PlantedError | None:
     for clean in islice(stream, TRIES):
-        planted = KINDS[kind](clean, library, generator)
+        planted = RULES[kind](clean, library, generator)
         if planted is not None and (kind, planted.reply) not in seen and is_sound(kind, planted):
             seen.add((kind, planted.reply))
             return planted

@@ -15,38 +15,30 @@ from dataclasses import dataclass
 
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.session import Session
+from hallulab.scenarios.text.citations import read_citations
 from hallulab.simulator.metrics.tokens import compute_token_f1, normalize_squad_text
 from hallulab.simulator.rag_trust.config import Dimension, MeasuredAnswer, Weights
 from hallulab.simulator.rag_trust.meteor import compute_meteor
 
-_BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
-_NUMBERS = re.compile(r"\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})*\s*")
 _SPACE = re.compile(r"\s+([.,;:!?])")
 
 
 def find_cited(reply: str, titles: Sequence[str]) -> frozenset[int]:
     """Return the numbers of the documents that a reply cites, each once.
 
-    `[2]`, `[1][3]`, `[1, 3]` and `[a title]` are citations; other words in brackets are not. A number that no
-    document has is a citation, too: a wrong one.
+    A number that no document has is a citation, too: a wrong one.
     """
-    numbers: set[int] = set()
-    by_title = {title.casefold(): number for number, title in enumerate(titles, start=1)}
-    for inside in _BRACKETS.findall(reply):
-        if _NUMBERS.fullmatch(inside):
-            numbers.update(int(number) for number in re.findall(r"\d+", inside))
-        elif inside.strip().casefold() in by_title:
-            numbers.add(by_title[inside.strip().casefold()])
-    return frozenset(numbers)
+    found = read_citations(reply, [(title,) for title in titles]).citations
+    return frozenset(number for one in found for number in one.cited)
 
 
 def remove_citations(reply: str, titles: Sequence[str]) -> str:
     """Return a reply without its citations, for comparing its words with the right answer's."""
-
-    def remove(found: re.Match[str]) -> str:
-        return "" if find_cited(found[0], titles) else found[0]
-
-    return _SPACE.sub(r"\1", _BRACKETS.sub(remove, reply)).strip()
+    found = read_citations(reply, [(title,) for title in titles]).citations
+    kept, at = "", 0
+    for mark in sorted({mark for one in found for mark in one.marks}):
+        kept, at = kept + reply[at : mark.start], mark.end
+    return _SPACE.sub(r"\1", kept + reply[at:]).strip()
 
 
 PROMPTS = (load_prompt(__package__, "judge_factual"), load_prompt(__package__, "judge_matching"))

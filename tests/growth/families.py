@@ -26,6 +26,7 @@ FAMILIES = {
     "Thai": "หนังสือ",
     "Chinese numbers": "三千万、",
     "hidden signs": "fi\u00ad\u200bﬁ-\nx",
+    "citations": "[1][^2]: a【3†b】(Source: c) [d](e",
     "sentences": "word. ",
     "items": "Rs 5 and 6 days, May ",
     "conditions": "if not ",

@@ -38,6 +38,7 @@ from hallulab.scenarios.packs.kinds import (
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text import (
     chunking,
+    citations,
     courtesies,
     declining,
     edits,
@@ -61,6 +62,7 @@ from hallulab.simulator.metrics import (
     support,
     tokens,
 )
+from hallulab.simulator.metrics import citations as cited
 from hallulab.simulator.statistics.agreement import MarkedUnit, compute_disorder
 from hallulab.simulator.viewer import conversation_page as page
 from tests.builders import conversation, scored
@@ -333,6 +335,10 @@ TABLE: dict[Callable[..., Any], Case] = {
     reading.read_turn: read_turn,
     reading.identify_reply_language: lambda text: reading.identify_reply_language(make_view(text)),
     reading.list_other_languages: lambda text: reading.list_other_languages(make_view(text), str.isupper),
+    citations.read_citations: lambda text: citations.read_citations(text, [(text,), ("fees.md", "Fees")]),
+    citations.blank_regions: lambda text: citations.blank_regions(
+        text, [(at, at + 1) for at in range(0, len(text), 9)]
+    ),
     page_marks.blank_marks: page_marks.blank_marks,
     courtesies.claims_nothing: courtesies.claims_nothing,
     declining.is_declining: declining.is_declining,
@@ -439,6 +445,11 @@ TABLE: dict[Callable[..., Any], Case] = {
     blame.TurnReading.blame: lambda text: blame.TurnReading(
         support.DocumentIndex([cite(EVIDENCE)]), talk(text).conversation.turns[0], text
     ).blame(judged(text)),
+    cited.judge_citations: lambda text: (
+        cited.judge_citations(text, (cite(EVIDENCE), cite(EVIDENCE, "p#1")), text),
+        cited.judge_citations(f"{SENTENCE} [1][2]", (cite(text), cite(EVIDENCE, "p#1"))),
+    ),
+    cited.list_names: lambda text: cited.list_names(cite(f"Title: {text}")),
     support.read_passage: support.read_passage,
     support.read_stems: support.read_stems,
     support.read_statement: lambda text: support.read_statement(text, text),

@@ -67,6 +67,7 @@ ELSEWHERE = {
         match_by_bm25 collect_source_entities find_entity_mismatches find_denied_tokens sum_by_sentence
         compute_content_share find_worst_by_word find_best_match mark_held
     """,
+    "called by `judge_citations`, which is in the table": "group_by_sentence",
     "as many samples of `compute_disorder`, which is in the table, as chance asks for": """
         compute_gamma compare_annotators
     """,

@@ -25,6 +25,7 @@ FILES = {
     "experiment.json",
     "report-answered.csv",
     "report-blame.csv",
+    "report-citations.csv",
     "report-depth.csv",
     "report.csv",
     "report.html",

@@ -57,6 +57,7 @@ FILES = (
         "report-depth.csv",
         "report-answered.csv",
         "report-blame.csv",
+        "report-citations.csv",
         "report-pages",
         "turns.jsonl",
         "audit.jsonl",

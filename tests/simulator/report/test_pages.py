@@ -68,6 +68,7 @@ def test_a_run_with_fewer_conversations_has_no_page_files_any_more(
         "conversations.jsonl",
         "report-answered.csv",
         "report-blame.csv",
+        "report-citations.csv",
         "report.csv",
         "report.html",
         "report.json",
