@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.declining import find_declining
+from hallulab.scenarios.text.framing import find_unclaimed
 from hallulab.scenarios.text.languages import identify_language, name_language
 from hallulab.scenarios.text.one_form import (
     OneForm,
@@ -90,7 +90,7 @@ def read_turn(
     """
     reply = OneForm(view.reply)
     if not as_said:
-        reply = leave_out(view.reply, find_declining(view.reply))
+        reply = leave_out(view.reply, find_unclaimed(view.reply))
         view, reply = _unify_view(view.model_copy(update={"reply": reply.text}), reply)
     return TurnAsRead(view, reply, None if languages is None else _explain_unread(name, languages, view))
 
