@@ -15,7 +15,7 @@ from hallulab.scenarios.text.framing import find_unclaimed
 from hallulab.scenarios.text.languages import identify_language, name_language
 from hallulab.scenarios.text.one_form import (
     OneForm,
-    collect_compounds,
+    collect_spellings,
     is_in_one_form,
     leave_out,
     unify_form,
@@ -100,9 +100,9 @@ def _unify_view(view: TurnView, reply: OneForm) -> tuple[TurnView, OneForm]:
     texts = [view.reply, *(passage.text for passage in view.passages)]
     if all(map(is_in_one_form, texts)):
         return view, reply
-    compounds = collect_compounds(texts)
-    reply = unify_form(reply, compounds)
-    passages = (unify_text(passage.text, compounds) for passage in view.passages)
+    spellings = collect_spellings(texts)
+    reply = unify_form(reply, spellings)
+    passages = (unify_text(passage.text, spellings) for passage in view.passages)
     changed = tuple(
         passage if form.places is None else passage.model_copy(update={"text": form.text})
         for passage, form in zip(view.passages, passages, strict=True)

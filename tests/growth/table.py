@@ -323,7 +323,8 @@ TABLE: dict[Callable[..., Any], Case] = {
     one_form.leave_out: lambda text: one_form.leave_out(
         text, [(at, at + 1) for at in range(0, len(text), 9)]
     ),
-    one_form.collect_compounds: lambda text: one_form.collect_compounds([text]),
+    one_form.collect_spellings: lambda text: one_form.collect_spellings([text]),
+    one_form.join_broken_words: one_form.join_broken_words,
     scripts.has_other_words: scripts.has_other_words,
     scripts.split_runs: lambda text: run_all(scripts.split_runs(text)),
     scripts.split_by_unicode: lambda text: run_all(scripts.split_by_unicode(text)),
