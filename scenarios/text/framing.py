@@ -49,11 +49,13 @@ _SAYING = _compile(
     r"|tell(?: us)?|show|confirm)(?:e?s)?|clarify) that ",
     rf"it is {_SAYS}(?:mentioned|stated|said|noted|explained|reported) (?:in {_DOCUMENTS} )?that ",
     rf"{_DOCUMENTS} {_SAYS}(?:provide|give|contain|offer|include)s? (?:[a-z]+ ){{1,3}}?"
-    r"(?:about|on|regarding|concerning) ",
+    r"(?:about|concerning|for|of|on|regarding) ",
     rf"{_DOCUMENTS} {_SAYS}(?:(?:discuss|describe|cover|address|mention|explain)(?:e?s)?|talks? about"
     r"|focus(?:es)? on|deals? with) ",
 )
 """`Passage 2 mentions that `, `The passages discuss `: what they are said to hold is judged."""
+_GOING_ON = _compile(rf"(?<=[,;] )(?:(?:and|but|while|whereas) )?(?:{_SAYING.pattern})")
+"""The same within a sentence: `, while passage 2 mentions that `."""
 _OPENING = _compile(
     r"(?:(?:so|therefore|thus|overall|however|also|additionally|sure|certainly|of course|yes)[,!]? )?"
     r"(?:based (?:solely |only |mainly |primarily )?(?:up)?on|according to|as per|per|from|in|using"
@@ -104,7 +106,8 @@ def _find_sources(sentence: str) -> list[Region]:
     at = label.end() if label else 0
     if said := _SAYING.match(sentence, at):
         at = said.end()
-    cited = [*_CITED.finditer(sentence, at), *_CLOSING.finditer(sentence, at)]
+    patterns = (_GOING_ON, _CITED, _CLOSING)
+    cited = [match for pattern in patterns for match in pattern.finditer(sentence, at)]
     return [*([Region(0, at)] if at else []), *(Region(*match.span()) for match in cited)]
 
 

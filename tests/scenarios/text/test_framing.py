@@ -26,6 +26,8 @@ def list_unclaimed(reply: str) -> list[str]:
         ("Passage 2 mentions that drills are free.", ["Passage 2 mentions that "]),
         ("The passages provide general information about late fees.",
          ["The passages provide general information about "]),
+        ("Passage 1 states that it is free, while passage 2 gives a price of 5 euros.",
+         ["Passage 1 states that ", "while passage 2 gives a price of "]),
         ("It is free. I do not know why.", ["I do not know why."]),
         ("The texts do not say who pays, but it is 5 euros.", ["The texts do not say who pays"]),
         ("Passage 1 discusses Elm Park, but the passage does not mention roasting.",
