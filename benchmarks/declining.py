@@ -6,8 +6,7 @@ on the one half, and the other one measures them. Intervals are exact (Clopper a
 the replies to one source as independent.
 
 With `--data`, the folder of whole data sets, detectors without a model judge the replies of RAGTruth's
-questions and MTRAG that people labelled as free of hallucinations. A reply counts as flagged if it has a flag
-or a span, and a sentence if a span meets it.
+questions and MTRAG that people labelled. A sentence counts as flagged if a span meets it.
 """
 
 from __future__ import annotations
@@ -143,27 +142,39 @@ def describe_rules(replies: Sequence[ReadReply]) -> str:
 
 
 def describe_detectors(replies: Sequence[ReadReply], data: Path) -> str:
-    """Write as a table in Markdown how often detectors flag clean replies that decline, wholly or in part."""
+    """Write as a table in Markdown how often detectors flag replies that decline, wholly or in part."""
     labels = {one.id: one for one in replies}
     rows = []
     for source, name in NAMES.items():
-        clean = [
+        judged_by_people = [
             (one, labels[f"{source}-{one.id}"])
             for one in load_labelled(source, data / source)
-            if f"{source}-{one.id}" in labels and not one.hallucinated
+            if f"{source}-{one.id}" in labels
         ]
         for detector in WITHOUT_MODEL:
-            judged = hallulab.judge([one.view for one, _ in clean], detector, quiet=True)
-            for what, kind in (("declines", "declines"), ("answers, and declines in part", "answers")):
-                found = [
-                    (judgement, label)
-                    for judgement, (_, label) in zip(judged, clean, strict=True)
-                    if label.kind == kind and label.declining
-                ]
-                flagged = sum(bool(judgement.flagged or judgement.spans) for judgement, _ in found)
-                there = sum(_flags_declining(judgement, label) for judgement, label in found)
-                rows.append((name, f"`{detector}`", what, str(len(found)), str(flagged), str(there)))
-    head = ("data", "detector", "reply", "clean replies", "flagged", "flagged where it declines")
+            judged = hallulab.judge([one.view for one, _ in judged_by_people], detector, quiet=True)
+            for half, held_out in (("written on", False), ("held out", True)):
+                for what, kind in (("declines", "declines"), ("answers, and declines in part", "answers")):
+                    found = [
+                        (judgement, label, one.hallucinated)
+                        for judgement, (one, label) in zip(judged, judged_by_people, strict=True)
+                        if label.kind == kind and label.declining and label.held_out == held_out
+                    ]
+                    clean = [(judgement, label) for judgement, label, bad in found if not bad]
+                    bad = [judgement for judgement, _, bad in found if bad]
+                    counts = (
+                        len(clean),
+                        sum(bool(judgement.flagged) for judgement, _ in clean),
+                        sum(bool(judgement.flagged or judgement.spans) for judgement, _ in clean),
+                        sum(_flags_declining(judgement, label) for judgement, label in clean),
+                        len(bad),
+                        sum(bool(judgement.flagged) for judgement in bad),
+                    )
+                    rows.append((name, half, f"`{detector}`", what, *map(str, counts)))
+    head = (
+        *("data", "half", "detector", "reply", "clean replies", "flagged", "or with a span"),
+        *("a span where it declines", "hallucinated replies", "flagged"),
+    )
     return format_table(head, rows)
 
 

@@ -32,6 +32,7 @@ MODULES = (
     "hallulab.scenarios.packs.kinds.word_styles",
     "hallulab.scenarios.packs.pack",
     "hallulab.scenarios.text.declining",
+    "hallulab.scenarios.text.framing",
     "hallulab.scenarios.text.languages",
     "hallulab.scenarios.text.numbers",
     "hallulab.scenarios.text.one_form",

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.text.declining import find_declining
+from hallulab.scenarios.text.framing import find_unclaimed
 from hallulab.scenarios.text.languages import identify_language, name_language
 from hallulab.scenarios.text.one_form import (
     OneForm,
-    collect_compounds,
+    collect_spellings,
     is_in_one_form,
     leave_out,
     unify_form,
@@ -90,7 +90,7 @@ def read_turn(
     """
     reply = OneForm(view.reply)
     if not as_said:
-        reply = leave_out(view.reply, find_declining(view.reply))
+        reply = leave_out(view.reply, find_unclaimed(view.reply))
         view, reply = _unify_view(view.model_copy(update={"reply": reply.text}), reply)
     return TurnAsRead(view, reply, None if languages is None else _explain_unread(name, languages, view))
 
@@ -100,9 +100,9 @@ def _unify_view(view: TurnView, reply: OneForm) -> tuple[TurnView, OneForm]:
     texts = [view.reply, *(passage.text for passage in view.passages)]
     if all(map(is_in_one_form, texts)):
         return view, reply
-    compounds = collect_compounds(texts)
-    reply = unify_form(reply, compounds)
-    passages = (unify_text(passage.text, compounds) for passage in view.passages)
+    spellings = collect_spellings(texts)
+    reply = unify_form(reply, spellings)
+    passages = (unify_text(passage.text, spellings) for passage in view.passages)
     changed = tuple(
         passage if form.places is None else passage.model_copy(update={"text": form.text})
         for passage, form in zip(view.passages, passages, strict=True)

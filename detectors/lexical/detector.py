@@ -17,10 +17,11 @@ from hallulab.detectors.base.reading import identify_reply_language, list_other_
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.courtesies import claims_nothing
+from hallulab.scenarios.text.framing import find_lead_in
 from hallulab.scenarios.text.languages import are_written_alike, name_language
 from hallulab.scenarios.text.numbers import WITHOUT_WORDS, list_word_values
 from hallulab.scenarios.text.page_marks import blank_marks
-from hallulab.scenarios.text.spans import split_sentences
+from hallulab.scenarios.text.spans import Region, split_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
 
 
@@ -40,7 +41,8 @@ class LexicalOptions(Frozen):
 class LexicalDetector(PolicyDetector):
     """Share of a reply's words that the evidence does not hold, without a model: the floor to beat.
 
-    Each occurrence of a word counts, case aside. It reads any language that writes words apart, and Chinese,
+    Each occurrence of a word counts, case aside, but for those that lead to claims (`Based on the passages,
+    here are the steps:`). It reads any language that writes words apart, and Chinese,
     Japanese (by characters) and Thai; its threshold was tuned on English. Numbers of other languages than
     English count by their value.
     """
@@ -85,9 +87,8 @@ class LexicalDetector(PolicyDetector):
         if others:
             reason = f"the reply is in {name_language(language)} and the evidence in {others}"
             return Judgement(outcome="abstained", error=f"{reason}: their words cannot be compared")
-        if self._options.claims_only:
-            reply = _blank_courtesies(reply)
-            said = list_word_values(reply, language)
+        reply = _blank_unclaimed(reply, courtesies=self._options.claims_only)
+        said = list_word_values(reply, language)
         score = sum(word not in known for word in said) / len(said) if said else 0.0
         units = tuple(self._units(view.reply, reply, language, known))
         spans = make_flagged_spans(
@@ -110,9 +111,18 @@ class LexicalDetector(PolicyDetector):
             )
 
 
-def _blank_courtesies(reply: str) -> str:
-    """Return a reply with spaces in place of the sentences that claim nothing, so that places stay."""
+def _blank_unclaimed(reply: str, *, courtesies: bool) -> str:
+    """Return a reply with spaces in place of what only leads to claims, so that places stay.
+
+    Args:
+        reply: the text.
+        courtesies: whether the sentences that claim nothing are such places, too.
+    """
     for region in split_sentences(reply):
-        if claims_nothing(region.of(reply)):
-            reply = f"{reply[: region.start]}{' ' * (region.end - region.start)}{reply[region.end :]}"
+        sentence = region.of(reply)
+        nothing = courtesies and claims_nothing(sentence)
+        lead_in = Region(0, len(sentence)) if nothing else find_lead_in(sentence)
+        if lead_in is not None:
+            start, end = region.start + lead_in.start, region.start + lead_in.end
+            reply = f"{reply[:start]}{' ' * (end - start)}{reply[end:]}"
     return reply

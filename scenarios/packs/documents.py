@@ -24,6 +24,7 @@ from hallulab.scenarios.packs.kinds import Extracted
 from hallulab.scenarios.packs.labels import DocumentDefaults, DocumentLabels, split_front_matter
 from hallulab.scenarios.packs.markdown import clean_markdown, find_heading
 from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.text.one_form import join_broken_words
 
 
 class Boundary:
@@ -295,5 +296,6 @@ def _extract(path: Path, suffix: str, conversion: Conversion) -> tuple[DocumentL
 
 
 def _write_as_one_text(text: str) -> str:
-    """Return a text with one spelling for what is one text: without ligatures and soft hyphens."""
+    """Return a text with one spelling for what is one text: no ligatures, soft hyphens, broken words."""
+    text = join_broken_words(text)
     return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_ONE_TEXT))

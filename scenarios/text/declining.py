@@ -53,13 +53,13 @@ _FACTS = (
 """A word for facts, after at most four others: `any specific details`."""
 _TEXTS = _any("documents? documentation texts? sources? materials? articles information data content details")
 _GIVEN = _any("provided given available retrieved supplied")
-_PASSAGES = (
+PASSAGES = (
     r"(?:passages?(?: \d\b)?|excerpts?|snippets?|contexts?|knowledge base|search results?"
     rf"|{_GIVEN} {_TEXTS}|{_TEXTS} (?:{_GIVEN}|(?:that )?i (?:\w+ ){{0,2}}(?:have|given|found)))"
 )
 """Words that mean nothing but what a chatbot was given to read."""
 _DOCUMENTS = (
-    rf"\b(?:(?:the|these|this|those|my|our|your|all|any) )?(?:\w+ ){{0,2}}?(?:{_PASSAGES}|{_TEXTS})"
+    rf"\b(?:(?:the|these|this|those|my|our|your|all|any) )?(?:\w+ ){{0,2}}?(?:{PASSAGES}|{_TEXTS})"
     r"(?: at hand| alone)?"
 )
 _TELL = (
@@ -97,7 +97,7 @@ _LACK = _compile(
     rf"(?:\A\W*|: )(?:unable|not able|cannot|can't) (?:to )?{_ADVERBS}(?:answer|provide|find|help|assist)\b",
     # Of documents.
     rf"{_DOCUMENTS} (?:{_DO_NOT}|cannot )(?:{_TELL}|{_HOLD} {_FACTS})",
-    rf"\b(?:(?:the|this|my|our) )?{_PASSAGES} {_DO_NOT}{_HOLD}",
+    rf"\b(?:(?:the|this|my|our) )?{PASSAGES} {_DO_NOT}{_HOLD}",
     rf"\b(?:it|they) {_ADVERBS}{_DO_NOT}{_HOLD} {_FACTS}",
     rf"\b(?:none of|nothing in|neither of) {_DOCUMENTS}\b|{_DOCUMENTS} (?:is|are) silent\b",
     # Of facts.
@@ -128,7 +128,7 @@ _BASIS = _compile(
 )
 """With this beside it, it is documents that make something hard to say, not the world."""
 
-_VERB = (
+FINITE_VERB = (
     r"(?:\d|\b"
     + _any(
         "am are be can could did do does had has have is may might must shall should was were will would",
@@ -141,7 +141,7 @@ _CLAUSE_END = _compile(
     r"|so(?! (?:much|many)\b))\b,?",
     r",?(?<!such)\sas (?=(?:it|they|this|that|the|these|those|there|each|you|\w+s)\b)",
     r",\s(?:which|who|whose|where)\b",
-    rf"(?:,\s(?:and|or)\b|\()(?=[^.;:)]{{0,120}}{_VERB})",
+    rf"(?:,\s(?:and|or)\b|\()(?=[^.;:)]{{0,120}}{FINITE_VERB})",
     r"(?:,|\sand|\sor)\s(?=(?:they|you|this|he|she|we)\b"
     r"|it\b(?! is (?:difficult|hard|impossible|not possible)| cannot)|there\b(?! \w+ (?:no|not|limited)\b)"
     r"|i\b(?! (?:am|could|can|did|do|have) ?(?:not|no|unable)\b| \w+n't\b|'m (?:not|un)))",
@@ -168,6 +168,8 @@ _EXCUSE = _compile(
 _ASIDE = _compile(
     r"\W*only in the context of\b",
     r"\bi (?:can|could|will) (?:\w+ )?(?:provide|give|offer) (?:some|general|more)\b",
+    rf"{_OPENERS}\W*(?:the|this|these|my) (?:answers?|instructions|steps|response)(?: above)? (?:is|are)"
+    r" (?:limited|specific) to\b",
 )
 _DESCRIBING = _compile(
     rf"{_OPENERS}\W*{_DOCUMENTS} (?:(?:only|mainly|primarily|briefly) )?"
@@ -189,6 +191,7 @@ _ASKING = _compile(
     rf"{_OPENERS}\W*(?:please (?:provide|share|specify|clarify|tell me|give me)"
     r"|i(?:'d| would)? need (?:\w+ ){0,3}(?:information|details|context))\b"
 )
+_SPEAKER = _compile(r"\b(?:i|we)\b")
 _RULE = re.compile(r"(\W{20})\W+")
 _NAMED = re.compile(r"[A-Z](?<!\AI)(?<! I)|\d|@|://|www\.")
 _AMBIGUOUS = _compile(
@@ -225,13 +228,21 @@ def is_declining(sentence: str) -> bool:
     )
 
 
-def find_declining(reply: str) -> list[Region]:
-    """Return where the sentences of a reply are that decline.
+def find_declining(sentence: str) -> list[Region]:
+    """Return what of a sentence declines: all of it, or clauses about documents beside claims.
 
-    >>> find_declining("It is free. I do not know why.")
-    [Region(start=12, end=30)]
+    Of a sentence with doubled white space no clauses are told.
+
+    >>> find_declining("The texts do not say who pays, but it is 5 euros.")
+    [Region(start=0, end=29)]
     """
-    return [region for region in split_spoken_sentences(reply) if is_declining(region.of(reply))]
+    if is_declining(sentence):
+        return [Region(0, len(sentence))]
+    plain = _write_plainly(sentence)
+    if len(plain) != len(sentence) or _DENIES.search(plain) is None:
+        return []
+    clauses = [(clause, clause.of(plain)) for clause in _cut_clauses(plain)]
+    return [clause for clause, said in clauses if _tells_lack(said) and not _SPEAKER.search(said)]
 
 
 def classify_reply(reply: str) -> ReplyKind | None:
@@ -272,7 +283,15 @@ def _classify_sentence(sentence: str) -> ReplyKind | None:
 
 
 def _split_clauses(sentence: str) -> list[str]:
-    return [clause for clause in _CLAUSE_END.split(_write_plainly(sentence)) if re.search(r"\w", clause)]
+    plain = _write_plainly(sentence)
+    return [clause.of(plain) for clause in _cut_clauses(plain)]
+
+
+def _cut_clauses(plain: str) -> list[Region]:
+    ends = [match.span() for match in _CLAUSE_END.finditer(plain)]
+    cuts = pairwise([(0, 0), *ends, (len(plain), len(plain))])
+    clauses = (Region(before[1], after[0]) for before, after in cuts)
+    return [clause for clause in clauses if re.search(r"\w", clause.of(plain))]
 
 
 def _write_plainly(sentence: str) -> str:
@@ -287,7 +306,7 @@ def _tells_lack(clause: str) -> bool:
     if lack is not None:
         return _BEFORE.match(clause[: lack.start()]) is not None
     untold = _UNTOLD.search(clause)
-    return untold is not None and re.search(_VERB, clause[: untold.start()]) is None
+    return untold is not None and re.search(FINITE_VERB, clause[: untold.start()]) is None
 
 
 def _is_harmless(clause: str) -> bool:

@@ -30,10 +30,17 @@ _OTHER = re.compile(
 )
 """Hidden signs inside words; elsewhere they part no words. In Lao, Burmese and Khmer they do."""
 _SUSPECT = re.compile(f"[{_HIDDEN}{_FORMS}]")
-_LINE_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010]\n[ \t]*(?=[^\W\d_])")
+_BREAK = re.compile(r"(?<=[^\W\d_])[-\u2010](?:\r?\n[ \t]*|[ ])(?=[^\W\d_])")
+"""A hyphen at the end of a line, or where the line was joined to the next one by a space."""
 _WORD_BEFORE = re.compile(r"[^\W\d_]+\Z")
 _WORD_AFTER = re.compile(r"[^\W\d_]+")
-_COMPOUND = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+_SPELLING = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+HYPHENATED_HALVES = frozenset(
+    ["all", "cross", "ex", "full", "half", "high", "long", "low", "non", "part", "self", "short", "well"]
+)
+"""First halves of words that are written with a hyphen more often than not."""
+CONJUNCTIONS = frozenset(["and", "e", "et", "o", "oder", "or", "ou", "to", "und", "y"])
+"""Words after `two-` of `two- and three-year`: that hyphen stands for what follows them."""
 _LONGEST = 64
 """Letters of a word that are looked at before and after a hyphen."""
 
@@ -58,24 +65,26 @@ class OneForm:
         return self.places[start][0], self.places[min(end, len(self.places)) - 1][1]
 
 
-def unify_text(text: str, compounds: frozenset[str] = frozenset()) -> OneForm:
+def unify_text(text: str, spellings: frozenset[str] = frozenset()) -> OneForm:
     """Return the one form of a text; for almost all texts that is the text itself.
 
     >>> unify_text("The re\\u00adplace\\u00adment of\ufb01ce, infor-\\nmation").text
     'The replacement office, information'
 
     Args:
-        compounds: words that are known to have a hyphen; they keep it at the end of a line.
+        spellings: known words, see `collect_spellings`. A word that is among them with its hyphen keeps it at
+            the end of a line, and so does one with a first half of `HYPHENATED_HALVES` that is not among them
+            without. Where a space follows the hyphen, it goes only if the word is among them without.
     """
-    return unify_form(OneForm(text), compounds)
+    return unify_form(OneForm(text), spellings)
 
 
-def unify_form(made: OneForm, compounds: frozenset[str] = frozenset()) -> OneForm:
+def unify_form(made: OneForm, spellings: frozenset[str] = frozenset()) -> OneForm:
     """Return the one form of what is left of a text; its places are in the text as it was."""
     if is_in_one_form(made.text):
         return made
     if _breaks_words(made.text):
-        made = _replace(made, list(_find_line_hyphens(made.text, compounds)))
+        made = _replace(made, list(_find_breaks(made.text, spellings)))
     found = [(*match.span(), _write_plainly(match[0])) for match in _OTHER.finditer(made.text)]
     made = _replace(made, found)
     if not unicodedata.is_normalized("NFC", made.text):
@@ -99,20 +108,31 @@ def is_in_one_form(text: str) -> bool:
     return text.isascii() or (not _SUSPECT.search(text) and unicodedata.is_normalized("NFC", text))
 
 
+def join_broken_words(text: str) -> str:
+    """Return a text without the hyphens that only break words; all else stays.
+
+    >>> join_broken_words("The re-\\nplacement of a well-\\nknown book.")
+    'The replacement of a well-known book.'
+    """
+    if not _breaks_words(text):
+        return text
+    return _replace(OneForm(text), list(_find_breaks(text, collect_spellings([text])))).text
+
+
 def _breaks_words(text: str) -> bool:
-    return "-\n" in text or "\u2010\n" in text
+    return ("-" in text or "\u2010" in text) and _BREAK.search(text) is not None
 
 
-def collect_compounds(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words with hyphens of texts in small letters, if any text breaks words at all.
+def collect_spellings(texts: Iterable[str]) -> frozenset[str]:
+    """Return the words of texts in small letters, also those with hyphens, if any text breaks words at all.
 
-    >>> sorted(collect_compounds(["a well-\\nknown", "Well-known."]))
-    ['well-known']
+    >>> sorted(collect_spellings(["a well-\\nknown", "Well-known."]))
+    ['a', 'known', 'well', 'well-known']
     """
     texts = list(texts)
     if not any(map(_breaks_words, texts)):
         return frozenset()
-    return frozenset(word.lower() for text in texts for word in _COMPOUND.findall(text))
+    return frozenset(word.lower() for text in texts for word in _SPELLING.findall(text))
 
 
 def _write_plainly(signs: str) -> str:
@@ -121,15 +141,20 @@ def _write_plainly(signs: str) -> str:
     return unicodedata.normalize("NFKC", signs) if re.match(f"[{_FORMS}]", signs) else ""
 
 
-def _find_line_hyphens(text: str, compounds: frozenset[str]) -> Iterable[tuple[int, int, str]]:
-    for match in _LINE_HYPHEN.finditer(text):
+def _find_breaks(text: str, spellings: frozenset[str]) -> Iterable[tuple[int, int, str]]:
+    for match in _BREAK.finditer(text):
         start, end = match.span()
         before = _WORD_BEFORE.search(text[max(0, start - _LONGEST) : start])
         after = _WORD_AFTER.match(text[end : end + _LONGEST])
-        if before is None or after is None or not after[0][0].islower():
+        if before is None or after is None or not after[0][0].islower() or after[0] in CONJUNCTIONS:
             continue
-        compound = f"{before[0]}-{after[0]}".lower() in compounds
-        yield start, end, "-" if compound else ""
+        first, second = before[0].lower(), after[0].lower()
+        compound, whole = f"{first}-{second}" in spellings, first + second in spellings
+        if "\n" in match[0]:
+            keeps = compound or (first in HYPHENATED_HALVES and not whole)
+            yield start, end, "-" if keeps else ""
+        elif whole and not compound:
+            yield start, end, ""
 
 
 def _find_decomposed(text: str) -> Iterable[tuple[int, int, str]]:

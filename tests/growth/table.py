@@ -42,6 +42,7 @@ from hallulab.scenarios.text import (
     courtesies,
     declining,
     edits,
+    framing,
     items,
     languages,
     numbers,
@@ -324,7 +325,8 @@ TABLE: dict[Callable[..., Any], Case] = {
     one_form.leave_out: lambda text: one_form.leave_out(
         text, [(at, at + 1) for at in range(0, len(text), 9)]
     ),
-    one_form.collect_compounds: lambda text: one_form.collect_compounds([text]),
+    one_form.collect_spellings: lambda text: one_form.collect_spellings([text]),
+    one_form.join_broken_words: one_form.join_broken_words,
     scripts.has_other_words: scripts.has_other_words,
     scripts.split_runs: lambda text: run_all(scripts.split_runs(text)),
     scripts.split_by_unicode: lambda text: run_all(scripts.split_by_unicode(text)),
@@ -344,6 +346,8 @@ TABLE: dict[Callable[..., Any], Case] = {
     declining.is_declining: declining.is_declining,
     declining.find_declining: declining.find_declining,
     declining.classify_reply: declining.classify_reply,
+    framing.find_unclaimed: framing.find_unclaimed,
+    framing.find_lead_in: framing.find_lead_in,
     spans.compute_unknown_share: lambda text: spans.compute_unknown_share(text, {"fee"}),
     wording.clean_for_terminal: wording.clean_for_terminal,
     wording.render_one_line: wording.render_one_line,

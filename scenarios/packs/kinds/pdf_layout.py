@@ -10,6 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from hallulab.scenarios.packs.kinds.pdf_lines import Phrase, Row, is_right_to_left
+from hallulab.scenarios.text.one_form import CONJUNCTIONS, HYPHENATED_HALVES
 
 _MARGIN = 0.12
 """Running headers and footers stand in so much of a page's height, above and below."""
@@ -21,9 +22,6 @@ _DOTS = re.compile(r"[.·…_](?: ?[.·…_]){4,}")
 _NO_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]")
 """Letters of scripts that write no spaces between words."""
 _HYPHENATED = re.compile(r"(?P<first>[^\W\d_][\w'’-]*)[-‐]$")
-_KEPT = {"well", "self", "non", "ex", "half", "all", "high", "low", "long", "short", "full", "part", "cross"}
-"""First halves of words that are written with a hyphen."""
-_AND = ("and ", "or ", "to ", "und ", "oder ", "et ", "ou ", "y ", "o ", "e ")
 
 
 class _PdfBlock(NamedTuple):
@@ -303,10 +301,10 @@ def _join(lines: Iterable[str], words: Counter[str]) -> str:
         cut = _HYPHENATED.search(text[-60:])
         if not text:
             text = line
-        elif cut and not line.startswith(_AND):
+        elif cut and line.split(" ")[0] not in CONJUNCTIONS:
             first, second = cut["first"].lower(), re.match(r"[^\W\d_]*", line)[0].lower()  # type: ignore[index]
             own = words[f"{first}-{second}"] > words[first + second]
-            known = first in _KEPT or "-" in first
+            known = first in HYPHENATED_HALVES or "-" in first
             keeps = not line[:1].islower() or own or (known and not words[first + second])
             text = (text if keeps else text[:-1]) + line
         elif _NO_SPACES.match(text[-1]) and _NO_SPACES.match(line):

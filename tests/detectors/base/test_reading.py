@@ -108,6 +108,12 @@ async def test_a_right_reply_with_ligatures_and_hyphens_is_not_flagged() -> None
     assert (judgement.score, judgement.flagged) == (0.0, False)
 
 
+async def test_a_word_broken_over_joined_lines_is_the_word_of_the_reply() -> None:
+    passage = "The replace- ment fee is 5 euros for a well- known book."
+    judgement = await judge("The replacement fee is 5 euros for a well-known book.", passage)
+    assert (judgement.score, judgement.flagged) == (0.0, False)
+
+
 async def test_a_decimal_comma_is_no_thousands_mark() -> None:
     evidence = "Die Gebühr beträgt 3,5 Prozent des Preises von 1.250,50 Euro."
     right, wrong = "Die Gebühr beträgt 3.5 Prozent.", "Die Gebühr beträgt 35 Prozent."
@@ -136,6 +142,12 @@ async def test_a_detector_without_a_model_does_not_read_a_sentence_that_declines
     [span] = judgement.spans
     assert reply[span.start : span.end] == span.text == "free."
     assert judgement.word_scores == (0.0, 1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 5.0, 6.0)
+
+
+async def test_a_detector_without_a_model_reads_a_claim_without_its_source() -> None:
+    marker = Marker()
+    await run_detector(marker, [view("Passage 1 says that it is free (Passage 1).")])
+    assert marker.seen[0].reply == "it is free ."
 
 
 async def test_a_detector_that_asks_a_model_reads_a_sentence_that_declines_among_claims() -> None:

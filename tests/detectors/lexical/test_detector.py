@@ -56,6 +56,12 @@ async def test_sentences_that_claim_nothing_do_not_count_on_request() -> None:
     assert (await judged("?!", claims_only=True)).error == "the reply has no words"
 
 
+async def test_words_that_lead_to_claims_do_not_count() -> None:
+    reply = "Based on the passages, here are the hours: \n\nThe bakery opens at 9."
+    found = await judged(reply)
+    assert (found.score, [unit.score for unit in found.units]) == (0.2, [None, 0.2])
+
+
 async def test_without_words_or_evidence_it_abstains() -> None:
     assert (await judged("?!")).outcome == "abstained"
     assert (await judged("Yes.", evidence="")).error == "there is no evidence"

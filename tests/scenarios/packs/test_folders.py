@@ -88,6 +88,13 @@ def test_one_name_in_two_spellings_of_unicode_is_two_names(tmp_path: Path) -> No
     assert [document.name for document in read(tmp_path).documents] == ["Gebühr", "Gebühr.txt"]
 
 
+def test_a_word_broken_at_the_end_of_a_line_is_whole(tmp_path: Path) -> None:
+    put(tmp_path, a__txt="The re-\nplacement of a well-\nknown book, and infor-\nmation, cost 5 euros.")
+    assert read(tmp_path).documents[0].text == (
+        "The replacement of a well-known book, and information, cost 5 euros."
+    )
+
+
 def test_ligatures_soft_hyphens_and_combining_accents_are_one_text(tmp_path: Path) -> None:
     put(tmp_path, a__txt="The o\N{LATIN SMALL LIGATURE FFI}ce sells soft\xadware in Mu\u0308nchen.")
     assert read(tmp_path).documents[0].text == "The office sells software in M\xfcnchen."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.scenarios.text.declining import ReplyKind, classify_reply, is_declining
+from hallulab.scenarios.text.declining import ReplyKind, classify_reply, find_declining, is_declining
 from tests.growth.families import MOST, measure_growth_with
 
 
@@ -185,6 +185,18 @@ def test_a_pointer_alone_is_no_declining_sentence() -> None:
 def test_a_declining_reply_may_describe_documents_if_it_names_nothing_in_them() -> None:
     assert is_declining("The first passage discusses roasting, but does not mention frying.")
     assert not is_declining("The first passage discusses Elm Park, but does not mention frying.")
+
+
+def test_beside_what_is_lacking_an_answer_may_say_what_it_is_limited_to() -> None:
+    assert is_declining("The passages do not mention pie charts, so the steps are specific to bar graphs.")
+
+
+def test_clauses_about_documents_decline_beside_claims_and_those_of_a_person_do_not() -> None:
+    sentence = "The passages do not say who pays, but it is 5 euros."
+    assert [region.of(sentence) for region in find_declining(sentence)] == [
+        "The passages do not say who pays"
+    ]
+    assert find_declining("I am not sure, but it is 5 euros.") == []
 
 
 def test_what_a_user_may_ask_for_is_a_claim() -> None:

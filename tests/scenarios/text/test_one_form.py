@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.scenarios.text.one_form import collect_compounds, unify_text
+from hallulab.scenarios.text.one_form import collect_spellings, join_broken_words, unify_text
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,28 @@ def test_the_one_form(text: str, form: str) -> None:
     assert unify_text(text).text == form
 
 
-def test_a_word_with_a_hyphen_elsewhere_keeps_it_at_the_end_of_a_line() -> None:
-    texts = ["a self-\nservice desk", "The Self-service is free."]
-    assert unify_text(texts[0], collect_compounds(texts)).text == "a self-service desk"
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["a self-\nservice desk"], "a self-service desk"),
+        (["a time-\nshare", "The Time-share is free."], "a time-share"),
+        (["a time-\nshare", "The timeshare is free."], "a timeshare"),
+        (["a non-\nsense rule", "nonsense"], "a nonsense rule"),
+        (["two-\nand three-year cards", "twoand"], "two-\nand three-year cards"),
+        (["the replace-\r\nment"], "the replacement"),
+        (["the replace- ment fee", "A replacement costs 5 euros."], "the replacement fee"),
+        (["the replace- ment fee", "A fee."], "the replace- ment fee"),
+        (["a re- sort", "A resort, or a re-sort."], "a re- sort"),
+        (["Rye-\nMills"], "Rye-\nMills"),
+    ],
+)
+def test_a_hyphen_stays_where_the_word_has_it(texts: list[str], form: str) -> None:
+    assert unify_text(texts[0], collect_spellings(texts)).text == form
+
+
+def test_a_text_without_broken_words_is_the_same_object() -> None:
+    text = "two-year cards - all"
+    assert join_broken_words(text) is text
 
 
 def test_places_are_those_in_the_text_as_it_was() -> None:
