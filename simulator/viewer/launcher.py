@@ -30,8 +30,7 @@ MOST_RUNS = 3
 LOG = "view-run.log"
 """File of the run folder with all that the command printed."""
 HALLULAB = (sys.executable, "-m", "hallulab")
-_GIVEN = "/dev/stdin"
-"""Where the command reads the experiment file."""
+_GIVEN = "/dev/stdin"  # where the command reads the experiment file
 
 
 @dataclass
@@ -137,10 +136,9 @@ def _start(command: Sequence[str], folder: Path, text: str) -> Popen[bytes]:
             (folder / name).unlink(missing_ok=True)  # in a stranger's folder it may be a link to elsewhere
         write_atomically(folder / VIEW_FILE, text)
         # The command reads a file without a name: anybody may change the one in the folder meanwhile.
+        linux = sys.platform == "linux"
         with (
-            os.fdopen(os.memfd_create(VIEW_FILE), "w+b")
-            if sys.platform == "linux"
-            else TemporaryFile() as given,
+            os.fdopen(os.memfd_create(VIEW_FILE), "w+b") if linux else TemporaryFile() as given,
             (folder / LOG).open("xb") as log,
         ):
             given.write(text.encode())
