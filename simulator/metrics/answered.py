@@ -14,7 +14,7 @@ from hallulab.simulator.metrics.blame import Library
 from hallulab.simulator.metrics.hallucinations import ByDetector, is_answer
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, TWO_DECIMALS, Column, group_rows
+from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
@@ -57,6 +57,7 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
 
     NAME, TITLE, LINK, ROW = "answered", "Answered and declined", "Answered", AnsweredRow
     ORDER, TERMINAL_ORDER = 21, LAST
+    BY_DETECTOR = True
     COLUMNS = (
         DETECTOR,
         CHATBOT,
@@ -120,7 +121,7 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
         rows = []
         for detector in self.run.detectors:
             for name in (name for name in self.run.chatbots if about[name]):
-                scored = [Ratio(*numbers) for _, numbers in self._scored.items((detector, name))]
+                scored = self._scored.list_ratios((detector, name))
                 row = AnsweredRow(
                     detector=detector,
                     chatbot=name,
@@ -147,11 +148,6 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
             "not_in_documents": sum(one[5] for one in kinds),
             "over_answered": _divide(kinds, 4),
         }
-
-    @classmethod
-    def groups(cls, report: RunReport) -> Sequence[Sequence[AnsweredRow]]:
-        """Return the rows of each detector."""
-        return group_rows(cls.rows(report), "detector", report.detectors)
 
     @classmethod
     def hints(cls, report: RunReport) -> Sequence[str]:
