@@ -251,13 +251,14 @@ def view(
     """Serve pages over run folders on this machine, also while they grow, until Ctrl-C."""
     import webbrowser
 
+    from hallulab.simulator.records.outputs import RUNS
     from hallulab.simulator.viewer.app import listen, make_server, serve
     from hallulab.simulator.viewer.labels import Labelling, name_annotator
+    from hallulab.simulator.viewer.launcher import Launcher
     from hallulab.simulator.viewer.offer import load_offer
-    from hallulab.simulator.viewer.run_status import Launcher
     from hallulab.simulator.viewer.runs import ShownRuns
 
-    shown = paths or [Path("runs")]
+    shown = paths or [RUNS]
     options = ModelOptions(config=experiment, model=model, base_url=base_url, api_key_env=api_key_env)
     launcher = Launcher(load_offer(options, shown))
     runs = ShownRuns(shown)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hallulab.scenarios.text.wording import choose_noun, format_count, format_number
 from hallulab.simulator.compare.differences import DifferenceLine
@@ -19,7 +18,7 @@ from hallulab.simulator.compare.sentences import (
 from hallulab.simulator.compare.texts import MOST_OF_A_KIND, choose_shown, list_flagged
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn, ChangeKind, FoundInTurn, TurnTexts
 from hallulab.simulator.metrics.run_sums import RateName
-from hallulab.simulator.show.charts import DotPoint, choose_steps_around_zero, draw_dots
+from hallulab.simulator.show.charts import DotPoint, choose_steps_around_zero, draw_dots, list_ends
 from hallulab.simulator.show.columns import (
     CHATBOT,
     DETECTOR,
@@ -29,6 +28,7 @@ from hallulab.simulator.show.columns import (
     Column,
     build_decimal_format,
     format_p,
+    group_rows,
     is_lacking,
 )
 from hallulab.simulator.show.document import (
@@ -182,12 +182,6 @@ def build_difference_rows(run: RunCompared) -> list[DifferenceRow]:
     ]
 
 
-def group_by_detector(rows: Sequence[Any]) -> list[list[Any]]:
-    """Return the rows in groups by detector."""
-    names = list(dict.fromkeys(row.detector for row in rows))
-    return [[row for row in rows if row.detector == name] for name in names]
-
-
 def has_gaps(run: RunCompared) -> bool:
     """Return whether something was not judged in either run."""
     return any(is_lacking(side.share) for line in run.coverage for side in (line.before, line.after))
@@ -293,7 +287,7 @@ def _quote(texts: TurnTexts) -> Iterator[QuotedText]:
 
 
 def _build_tables(compared: RunsCompared, run: RunCompared, anchor: str) -> Iterator[Section]:
-    differences = group_by_detector(build_difference_rows(run))
+    differences = group_rows(build_difference_rows(run), "detector")
     hint = (
         f"p-values are adjusted by Holm over all {compared.lines} lines of this page, HPT-1 and TokAcc-1; "
         "those of Answered % apart."
@@ -311,10 +305,10 @@ def _build_tables(compared: RunsCompared, run: RunCompared, anchor: str) -> Iter
     )
     if run.turns.conversations:
         words = f"urns of {format_count(run.turns.conversations, 'conversation')} that both runs have"
-        counts = group_by_detector(run.turns.counts)
+        counts = group_rows(run.turns.counts, "detector")
         table = GroupedTable(TURNS, counts, f"t{words}", by="detector", dense=True)
         yield Section(f"{anchor}-counts", f"T{words}", [GAP, table], folded=True)
-    coverage = group_by_detector(run.coverage)
+    coverage = group_rows(run.coverage, "detector")
     yield Section(
         f"{anchor}-coverage",
         "Coverage",
@@ -344,7 +338,7 @@ def _draw_differences(lines: Sequence[DifferenceLine], names: Sequence[str]) -> 
         for line in lines
         if line.metric == "hpt_1"
     ]
-    ends = [value for point in points for value in (point.value, *(point.ci95 or ())) if value is not None]
+    ends = list_ends(points)
     if ends:
         steps = choose_steps_around_zero(ends)
         svg = draw_dots(_CHART, points, steps, lambda step: f"{step:+g}" if step else "0", names)

@@ -44,13 +44,7 @@ class CostSummary(Frozen):
 
     def spent(self) -> Spent:
         """Return it as the measures add costs up."""
-        return Spent(
-            calls=self.calls,
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            seconds=self.seconds,
-            untold=self.untold,
-        )
+        return Spent(**dict(self))
 
 
 class VerdictSummary(Frozen):

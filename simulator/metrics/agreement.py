@@ -21,7 +21,7 @@ from hallulab.scenarios.text.wording import (
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.annotations import AnnotatorPair
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import TWO_DECIMALS, Column
 from hallulab.simulator.show.document import GroupedTable, Paragraph, Section
@@ -201,6 +201,7 @@ class AnnotatorAgreement(TableMetric[AnnotatorPair]):
 
     NAME, TITLE, LINK, ROW = "annotators", "Agreement of annotators", "annotators", AnnotatorPair
     ORDER = TERMINAL_ORDER = 52
+    FILE = "with rows"
     COLUMNS = (
         Column("Annotator", "annotator", "one annotator", _name, kind="name", short="Annotator"),
         Column("Other", "other", "another, under the same guideline", _name, kind="text", short="Other"),
@@ -233,8 +234,3 @@ class AnnotatorAgreement(TableMetric[AnnotatorPair]):
         """Say what is compared, and why there is no gamma."""
         about = "By the annotators' own labels alone; decisions on what they differ in are not compared."
         return (about, *cls.lines(report))
-
-    @classmethod
-    def csv(cls, report: RunReport) -> CsvTable | None:
-        """Return the table; None unless two annotators labelled a turn, as in most runs."""
-        return super().csv(report) if cls.rows(report) else None

@@ -7,14 +7,14 @@ Rules assign a kind to each reply (`scenarios/text/declining.py`), and if the do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.blame import Library
 from hallulab.simulator.metrics.hallucinations import ByDetector, is_answer
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, TWO_DECIMALS, Column, group_rows
+from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
@@ -57,6 +57,7 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
 
     NAME, TITLE, LINK, ROW = "answered", "Answered and declined", "Answered", AnsweredRow
     ORDER, TERMINAL_ORDER = 21, LAST
+    BY_DETECTOR = True
     COLUMNS = (
         DETECTOR,
         CHATBOT,
@@ -96,10 +97,8 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
                 continue
             reading = None if library is None else library.read(conversation, turn)
             found = None if reading is None else reading.found
-            known, unknown = (
-                int(found in ("among the passages", "missed")),
-                int(found == "not in the documents"),
-            )
+            known = int(found in ("among the passages", "missed"))
+            unknown = int(found == "not in the documents")
             self._kinds.add(
                 person,
                 (conversation.chatbot,),
@@ -118,33 +117,37 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
 
     def table(self, tallied: Tallied) -> Sequence[AnsweredRow]:
         """Return a row for each detector and chatbot with a reply that answers or declines."""
-        keys = [(one, name) for one in self.run.detectors for name in self.run.chatbots]
-        kinds = {name: [numbers for _, numbers in self._kinds.items((name,))] for name in self.run.chatbots}
-        shares = [[Ratio(one[0], one[1]) for one in kinds[name]] for _, name in keys]
-        hpts = [[Ratio(*numbers) for _, numbers in self._scored.items(key)] for key in keys]
-        return [
-            AnsweredRow(
-                detector=detector,
-                chatbot=chatbot,
-                replies=sum(one[1] for one in kinds[chatbot]),
-                answered=compute_ratio_of_sums(shares[at]),
-                answered_ci95=compute_interval(shares[at], "share"),
-                in_documents=sum(one[3] for one in kinds[chatbot]),
-                over_declined=_divide(kinds[chatbot], 2),
-                not_in_documents=sum(one[5] for one in kinds[chatbot]),
-                over_answered=_divide(kinds[chatbot], 4),
-                scored_answers=sum(ratio.denominator for ratio in hpts[at]),
-                hpt_of_answers=compute_ratio_of_sums(hpts[at]),
-                hpt_of_answers_ci95=compute_interval(hpts[at], "rate"),
-            )
-            for at, (detector, chatbot) in enumerate(keys)
-            if kinds[chatbot]
-        ]
+        about = {name: self._count_kinds(name) for name in self.run.chatbots}
+        rows = []
+        for detector in self.run.detectors:
+            for name in (name for name in self.run.chatbots if about[name]):
+                scored = self._scored.list_ratios((detector, name))
+                row = AnsweredRow(
+                    detector=detector,
+                    chatbot=name,
+                    **about[name],
+                    scored_answers=sum(ratio.denominator for ratio in scored),
+                    hpt_of_answers=compute_ratio_of_sums(scored),
+                    hpt_of_answers_ci95=compute_interval(scored, "rate"),
+                )
+                rows.append(row)
+        return rows
 
-    @classmethod
-    def groups(cls, report: RunReport) -> Sequence[Sequence[AnsweredRow]]:
-        """Return the rows of each detector."""
-        return group_rows(cls.rows(report), "detector", report.detectors)
+    def _count_kinds(self, chatbot: str) -> dict[str, Any]:
+        """Return the fields of a chatbot's rows that are the same by each detector; none without replies."""
+        kinds = [numbers for _, numbers in self._kinds.items((chatbot,))]
+        if not kinds:
+            return {}
+        answered = [Ratio(one[0], one[1]) for one in kinds]
+        return {
+            "replies": sum(one[1] for one in kinds),
+            "answered": compute_ratio_of_sums(answered),
+            "answered_ci95": compute_interval(answered, "share"),
+            "in_documents": sum(one[3] for one in kinds),
+            "over_declined": _divide(kinds, 2),
+            "not_in_documents": sum(one[5] for one in kinds),
+            "over_answered": _divide(kinds, 4),
+        }
 
     @classmethod
     def hints(cls, report: RunReport) -> Sequence[str]:

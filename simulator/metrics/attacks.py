@@ -245,8 +245,8 @@ class Attacks(Metric):
     def tables(cls, report: RunReport) -> Sequence[Part]:
         """Return the table of all kinds together."""
         every = [row for row in report.of(AttackSection).attacks or () if row.kind == ALL]
-        groups = group_rows(every, "chatbot", list(dict.fromkeys(row.chatbot for row in every)))
-        return (GAP, GroupedTable(COLUMNS, groups, "under attack:", by="chatbot")) if every else ()
+        table = GroupedTable(COLUMNS, group_rows(every, "chatbot"), "under attack:", by="chatbot")
+        return (GAP, table) if every else ()
 
     @classmethod
     def csv(cls, report: RunReport) -> CsvTable | None:

@@ -31,7 +31,7 @@ from hallulab.simulator.metrics.support import (
     read_statement,
     read_stems,
 )
-from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, Column, group_rows, is_lacking
+from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, Column, is_lacking
 from hallulab.simulator.statistics.intervals import (
     Interval,
     Ratio,
@@ -328,6 +328,7 @@ class Blames(TableMetric[BlameRow]):
     ROW = BlameRow
     COLUMNS = COLUMNS
     ORDER, TERMINAL_ORDER = 22, LAST + 1
+    BY_DETECTOR = True
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -359,11 +360,6 @@ class Blames(TableMetric[BlameRow]):
     def table(self, tallied: Tallied) -> Sequence[BlameRow]:
         """Return a row for each detector and chatbot; none where the documents are not known."""
         return [] if self._library is None else list(self._rows())
-
-    @classmethod
-    def groups(cls, report: RunReport) -> Sequence[Sequence[BlameRow]]:
-        """Return the rows of each detector."""
-        return group_rows(cls.rows(report), "detector", report.detectors)
 
     @classmethod
     def hints(cls, report: RunReport) -> Sequence[str]:

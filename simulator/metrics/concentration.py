@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, Self, get_args
 
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.metrics.blame import Found, Library
+from hallulab.simulator.metrics.depth import BAND_NAMES, name_band
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, CsvTable, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
@@ -23,7 +23,6 @@ from hallulab.simulator.show.columns import (
     GROUPED,
     PERCENT,
     Column,
-    group_rows,
     is_lacking,
 )
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
@@ -36,7 +35,7 @@ from hallulab.simulator.statistics.intervals import (
     explain_no_interval,
     sum_by_cluster,
 )
-from hallulab.simulator.statistics.sums import Person, PersonSums
+from hallulab.simulator.statistics.sums import PersonSums
 
 By = Literal["all", "turn", "length", "document", "topic", "search"]
 KINDS: tuple[By, ...] = ("all", "turn", "length", "document", "topic", "search")
@@ -51,13 +50,11 @@ NOT_TOLD = "(undetermined)"
 OTHERS = "(others)"
 """Value of documents, or topics, without a row of their own."""
 
-_TURNS = ((1, "1"), (2, "2"), (3, "3"), (4, "4"), (9, "5 to 9"))
-_LAST_TURNS = "10 and later"
 _WORDS = ((25, "up to 25 words"), (50, "26 to 50"), (100, "51 to 100"), (200, "101 to 200"))
 _LONGEST = "over 200 words"
 _BANDS: dict[By, tuple[str, ...]] = {
     "all": ("replies",),
-    "turn": (*(name for _, name in _TURNS), _LAST_TURNS),
+    "turn": BAND_NAMES,
     "length": (*(name for _, name in _WORDS), _LONGEST),
     "search": (*get_args(Found), NOT_TOLD),
 }
@@ -117,6 +114,7 @@ class Concentrations(TableMetric[Concentration]):
     ROW = Concentration
     COLUMNS = COLUMNS
     ORDER, TERMINAL_ORDER = 20, LAST
+    BY_DETECTOR = True
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -155,13 +153,9 @@ class Concentrations(TableMetric[Concentration]):
         """
         lacking = [*([] if self._has_topics() else ["topic"]), *([] if self._has_searches() else ["search"])]
         kinds = [kind for kind in KINDS if kind not in lacking]
-        found = [cell for name in self.run.detectors for kind in kinds for cell in self._sum(name, kind)]
-        return tuple(_build_row(sums) for sums in found if sums.replies)
-
-    @classmethod
-    def groups(cls, report: RunReport) -> Sequence[Sequence[Concentration]]:
-        """Return the rows of each detector."""
-        return group_rows(cls.rows(report), "detector", report.detectors)
+        return tuple(
+            row for name in self.run.detectors for kind in kinds for row in self._build_rows(name, kind)
+        )
 
     @classmethod
     def notes(cls, report: RunReport) -> Sequence[str]:
@@ -212,16 +206,30 @@ class Concentrations(TableMetric[Concentration]):
     def _has_searches(self) -> bool:
         return any(kind == "search" and name != NOT_TOLD for kind, name in self._replies)
 
-    def _sum(self, detector: str, kind: By) -> Iterator[_CellSums]:
+    def _build_rows(self, detector: str, kind: By) -> Iterator[Concentration]:
         for value, cells in self._values(kind):
             replies = sum(self._replies[kind, name] for name in cells)
-            judged = sum_by_cluster(one for name in cells for one in self._ratios(detector, (kind, name)))
-            yield _CellSums(detector, kind, value, replies, judged)
-
-    def _ratios(self, detector: str, cell: Cell) -> Iterator[tuple[Person, Ratio]]:
-        """Yield (persona, ratio) of each persona in a cell."""
-        for person, (hallucinated, scored) in self._judged.items((detector, cell)):
-            yield person, Ratio(hallucinated, scored)
+            judged = sum_by_cluster(
+                (person, Ratio(*numbers))
+                for name in cells
+                for person, numbers in self._judged.items((detector, (kind, name)))
+            )
+            if not replies:
+                continue
+            ci95 = compute_interval(judged, "share")
+            scored = sum(ratio.denominator for ratio in judged)
+            yield Concentration(
+                detector=detector,
+                by=kind,
+                value=value,
+                replies=replies,
+                scored=scored,
+                coverage=scored / replies,
+                hallucinated=sum(ratio.numerator for ratio in judged),
+                share=compute_ratio_of_sums(judged),
+                share_ci95=ci95,
+                no_interval=explain_no_interval(len(judged), found={"share": ci95}),
+            )
 
     def _values(self, kind: By) -> list[tuple[str, list[str | None]]]:
         """Return (value of a row, names that it counts) in the order of the rows."""
@@ -235,40 +243,11 @@ class Concentrations(TableMetric[Concentration]):
         return [*shown, (OTHERS, [*names[MOST:]]), (NONE, [None])]
 
 
-@dataclass(frozen=True)
-class _CellSums:
-    """The sums of a row."""
-
-    detector: str
-    by: By
-    value: str
-    replies: int
-    judged: list[Ratio]
-    """Hallucinated over scored replies of each persona."""
-
-
-def _build_row(sums: _CellSums) -> Concentration:
-    ci95 = compute_interval(sums.judged, "share")
-    scored = sum(ratio.denominator for ratio in sums.judged)
-    return Concentration(
-        detector=sums.detector,
-        by=sums.by,
-        value=sums.value,
-        replies=sums.replies,
-        scored=scored,
-        coverage=scored / sums.replies,
-        hallucinated=sum(ratio.numerator for ratio in sums.judged),
-        share=compute_ratio_of_sums(sums.judged),
-        share_ci95=ci95,
-        no_interval=explain_no_interval(len(sums.judged), found={"share": ci95}),
-    )
-
-
 def _enumerate_cells(conversation: Conversation, turn: Turn, library: Library | None) -> Iterator[Cell]:
     """Yield what a reply has in common with others; of searches only where the documents are known."""
     number, words = conversation.depth(turn.index) + 1, len(turn.reply.split())
     yield "all", _BANDS["all"][0]
-    yield "turn", next((name for most, name in _TURNS if number <= most), _LAST_TURNS)
+    yield "turn", name_band(number)
     yield "length", next((name for most, name in _WORDS if words <= most), _LONGEST)
     yield "document", turn.passages[0].document if turn.passages else None
     given = next((step.text for step in turn.steps if step.name == TOPIC), None)

@@ -7,14 +7,13 @@ from typing import Self
 
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import CsvTable, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.charts import DepthPoint, draw_depths
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, GROUPED, TWO_DECIMALS, Column
-from hallulab.simulator.show.document import Figures, Paragraph, Part, Section
+from hallulab.simulator.show.document import Figures, Paragraph, Section
 from hallulab.simulator.statistics.intervals import (
     Interval,
-    Ratio,
     Rounded,
     compute_interval,
     compute_ratio_of_sums,
@@ -24,6 +23,7 @@ from hallulab.simulator.statistics.sums import PersonSums
 BANDS = ((1, "1"), (2, "2"), (3, "3"), (4, "4"), (9, "5 to 9"))
 """Last turn of each band, and its name."""
 LAST_BAND = "10 and later"
+BAND_NAMES = (*(name for _, name in BANDS), LAST_BAND)
 
 
 class DepthRate(Frozen):
@@ -46,6 +46,8 @@ class Depths(TableMetric[DepthRate]):
 
     NAME, TITLE, LINK, ROW = "depth", "Hallucinations per turn, by turn", "By turn", DepthRate
     ORDER = TERMINAL_ORDER = 15
+    ON_TERMINAL = False
+    FILE = "with rows"
     COLUMNS = (
         CHATBOT,
         DETECTOR,
@@ -77,9 +79,8 @@ class Depths(TableMetric[DepthRate]):
     def table(self, tallied: Tallied) -> Sequence[DepthRate]:
         """Return a row for each band with scored turns; nothing where all turns are in one band."""
         found = set(self._sums.keys)
-        bands = [
-            name for name in (*(name for _, name in BANDS), LAST_BAND) if name in {key[2] for key in found}
-        ]
+        used = {key[2] for key in found}
+        bands = [name for name in BAND_NAMES if name in used]
         if len(bands) < 2:
             return []
         keys = [
@@ -89,17 +90,17 @@ class Depths(TableMetric[DepthRate]):
             for band in bands
             if (chatbot, detector, band) in found
         ]
-        samples = [[Ratio(*numbers) for _, numbers in self._sums.items(key)] for key in keys]
         return [
             DepthRate(
-                chatbot=chatbot,
-                detector=detector,
-                turn=band,
+                chatbot=key[0],
+                detector=key[1],
+                turn=key[2],
                 scored=sum(ratio.denominator for ratio in sample),
                 hpt=compute_ratio_of_sums(sample),
                 hpt_ci95=compute_interval(sample, "rate"),
             )
-            for (chatbot, detector, band), sample in zip(keys, samples, strict=True)
+            for key in keys
+            for sample in [self._sums.list_ratios(key)]
         ]
 
     @classmethod
@@ -113,23 +114,14 @@ class Depths(TableMetric[DepthRate]):
             for row in rows
         ]
         figures = draw_depths(points, report.detectors)
-        lines = "; line up and down: 95% interval over personas" if _has_intervals(rows) else ""
+        has_intervals = any(row.hpt_ci95 for row in rows)
+        lines = "; line up and down: 95% interval over personas" if has_intervals else ""
         hint = (
             "HPT-1 of each chatbot by the number of the turn, in the colours of the detectors as above. Dot: "
             f"estimate{lines}. Conversations end at different turns, so later turns are of fewer "
             "conversations. report-depth.csv has the numbers."
         )
         return Section(cls.NAME, cls.TITLE, (Paragraph(hint), Figures(figures)), cls.LINK)
-
-    @classmethod
-    def tables(cls, report: RunReport) -> Sequence[Part]:
-        """Return nothing: the terminal has enough rows."""
-        return ()
-
-    @classmethod
-    def csv(cls, report: RunReport) -> CsvTable | None:
-        """Return the table; None where all turns are in one band."""
-        return super().csv(report) if cls.rows(report) else None
 
 
 def name_band(turn: int) -> str:
@@ -139,7 +131,3 @@ def name_band(turn: int) -> str:
     ('4', '5 to 9', '10 and later')
     """
     return next((name for most, name in BANDS if turn <= most), LAST_BAND)
-
-
-def _has_intervals(rows: Sequence[DepthRate]) -> bool:
-    return any(row.hpt_ci95 for row in rows)

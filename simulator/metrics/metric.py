@@ -31,7 +31,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import GenericAlias
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import create_model
 
@@ -49,7 +49,7 @@ from hallulab.simulator.metrics.run_sums import RunSums
 from hallulab.simulator.records.experiment_fields import Prices
 from hallulab.simulator.records.experiment_json import BranchedFrom, SavedExperiment
 from hallulab.simulator.records.journals import Journals
-from hallulab.simulator.show.columns import Column
+from hallulab.simulator.show.columns import Column, group_rows
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
@@ -241,6 +241,12 @@ class TableMetric(Metric, Generic[TableRow]):
     """Its name in the page's list of sections; empty: the title."""
     ROW: ClassVar[type[Frozen]]
     COLUMNS: ClassVar[Sequence[Column]]
+    BY_DETECTOR: ClassVar[bool] = False
+    """True: the rows of each detector are a group."""
+    ON_TERMINAL: ClassVar[bool] = True
+    """False: the terminal has enough rows without these."""
+    FILE: ClassVar[Literal["always", "with rows", "never"]] = "always"
+    """When the table has a file of its own."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         """Make the section and the glossary from the declarations."""
@@ -266,8 +272,9 @@ class TableMetric(Metric, Generic[TableRow]):
 
     @classmethod
     def groups(cls, report: RunReport) -> Sequence[Sequence[TableRow]]:
-        """Return the rows in the groups in which they are shown; here in one."""
-        return [cls.rows(report)]
+        """Return the rows in the groups in which they are shown."""
+        rows = cls.rows(report)
+        return group_rows(rows, "detector", report.detectors) if cls.BY_DETECTOR else [rows]
 
     @classmethod
     def hints(cls, report: RunReport) -> Sequence[str]:
@@ -287,12 +294,15 @@ class TableMetric(Metric, Generic[TableRow]):
 
     @classmethod
     def tables(cls, report: RunReport) -> Sequence[Part]:
-        """Return the table under its heading; nothing without rows."""
-        if not cls.rows(report):
+        """Return the table under its heading; nothing without rows, or where it is not `ON_TERMINAL`."""
+        if not cls.ON_TERMINAL or not cls.rows(report):
             return ()
         return GAP, GroupedTable(cls.COLUMNS, cls.groups(report), f"{cls.TITLE}:")
 
     @classmethod
     def csv(cls, report: RunReport) -> CsvTable | None:
-        """Return the table with its file, without rows, too."""
-        return CsvTable(cls.COLUMNS, cls.rows(report), f"report-{cls.NAME}.csv")
+        """Return the table with its file, if it has one (`FILE`)."""
+        rows = cls.rows(report)
+        if cls.FILE == "never" or (cls.FILE == "with rows" and not rows):
+            return None
+        return CsvTable(cls.COLUMNS, rows, f"report-{cls.NAME}.csv")

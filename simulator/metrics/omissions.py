@@ -10,11 +10,11 @@ from hallulab.chatbots.guarded.record import AGAIN, CALLS
 from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row, count_verdicts
-from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.journals import derive_first_try
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, TWO_DECIMALS, Column
-from hallulab.simulator.statistics.intervals import Interval, Ratio, compute_interval, compute_ratio_of_sums
+from hallulab.simulator.statistics.intervals import Interval, compute_interval, compute_ratio_of_sums
 from hallulab.simulator.statistics.sums import PersonSums
 
 
@@ -155,6 +155,7 @@ class Retries(TableMetric[Retried]):
 
     NAME, TITLE, LINK, ROW = "retries", "Retried conversations", "retries", Retried
     ORDER = TERMINAL_ORDER = 81
+    FILE = "with rows"
     COLUMNS = (
         CHATBOT,
         DETECTOR,
@@ -192,25 +193,20 @@ class Retries(TableMetric[Retried]):
     def table(self, tallied: Tallied) -> Sequence[Retried]:
         """Return a row for each detector of each chatbot that has retries."""
         chatbots = [name for name in self.run.chatbots if self._conversations[name, True]]
-        keys = [(chatbot, detector) for chatbot in chatbots for detector in self.run.detectors]
-        samples = [self._list_ratios(*key, retried) for key in keys for retried in (False, True)]
-        return [
-            Retried(
-                chatbot=chatbot,
-                detector=detector,
-                first_tries=self._conversations[chatbot, False],
-                first_hpt=compute_ratio_of_sums(samples[2 * at]),
-                first_hpt_ci95=compute_interval(samples[2 * at], "rate"),
-                retries=self._conversations[chatbot, True],
-                retried_hpt=compute_ratio_of_sums(samples[2 * at + 1]),
-                retried_hpt_ci95=compute_interval(samples[2 * at + 1], "rate"),
-            )
-            for at, (chatbot, detector) in enumerate(keys)
-        ]
+        return [self._build_row(name, detector) for name in chatbots for detector in self.run.detectors]
 
-    def _list_ratios(self, chatbot: str, detector: str, retried: bool) -> list[Ratio]:
-        """Return hallucinations over scored turns of each persona."""
-        return [Ratio(*numbers) for _, numbers in self._sums.items((chatbot, detector, retried))]
+    def _build_row(self, chatbot: str, detector: str) -> Retried:
+        first, retried = (self._sums.list_ratios((chatbot, detector, again)) for again in (False, True))
+        return Retried(
+            chatbot=chatbot,
+            detector=detector,
+            first_tries=self._conversations[chatbot, False],
+            first_hpt=compute_ratio_of_sums(first),
+            first_hpt_ci95=compute_interval(first, "rate"),
+            retries=self._conversations[chatbot, True],
+            retried_hpt=compute_ratio_of_sums(retried),
+            retried_hpt_ci95=compute_interval(retried, "rate"),
+        )
 
     @classmethod
     def hints(cls, report: RunReport) -> Sequence[str]:
@@ -219,8 +215,3 @@ class Retries(TableMetric[Retried]):
             "A retried conversation was repeated because its first try failed. Both kinds count in all "
             "other numbers. If failures depend on what is said, the two differ.",
         )
-
-    @classmethod
-    def csv(cls, report: RunReport) -> CsvTable | None:
-        """Return the table; None without retries, as in most runs."""
-        return super().csv(report) if cls.rows(report) else None

@@ -121,6 +121,7 @@ class Guarding(TableMetric[Safeguards]):
 
     NAME, TITLE, ROW, COLUMNS = "safeguards", "Safeguards", Safeguards, COLUMNS
     ORDER, TERMINAL_ORDER = 80, 35
+    FILE = "never"
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -189,10 +190,6 @@ class Guarding(TableMetric[Safeguards]):
         """Return the table, which needs no heading: its first column says what it is about."""
         rows = cls.rows(report)
         return (GAP, GroupedTable(COLUMNS, [rows])) if rows else ()
-
-    @classmethod
-    def csv(cls, report: RunReport) -> None:
-        """Return nothing: the rows are in report.json alone."""
 
     def _row(self, chatbot: str, detector: str) -> Safeguards:
         done, cost = self._done[chatbot], self._spending[chatbot].total()

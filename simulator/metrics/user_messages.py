@@ -11,13 +11,11 @@ from hallulab.scenarios.attacks.attack import remove_user_orders
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.messages import count_questions
-from hallulab.simulator.metrics.metric import CsvTable, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import CHATBOT, GROUPED, TWO_DECIMALS, Column
-from hallulab.simulator.show.document import Part
 from hallulab.simulator.statistics.intervals import (
     Interval,
-    Ratio,
     Rounded,
     compute_interval,
     compute_ratio_of_sums,
@@ -49,6 +47,8 @@ class UserMessageTable(TableMetric[UserMessageRow]):
 
     NAME, TITLE, LINK, ROW = "user_messages", "Messages of users", "Messages", UserMessageRow
     ORDER = 95
+    ON_TERMINAL = False
+    FILE = "never"
     COLUMNS = (
         CHATBOT,
         Column("Conversations", "conversations", "those that did not fail", GROUPED),
@@ -85,7 +85,7 @@ class UserMessageTable(TableMetric[UserMessageRow]):
     def table(self, tallied: Tallied) -> Sequence[UserMessageRow]:
         """Return a row for each chatbot that a user wrote to."""
         chatbots = [name for name in self.run.chatbots if name in self._lengths]
-        samples = [[Ratio(*numbers) for _, numbers in self._asked.items((name,))] for name in chatbots]
+        samples = [self._asked.list_ratios((name,)) for name in chatbots]
         return [
             UserMessageRow(
                 chatbot=name,
@@ -104,13 +104,3 @@ class UserMessageTable(TableMetric[UserMessageRow]):
         return [
             "`hallulab realism` compares the messages of simulated users with people's (docs/realism.md)."
         ]
-
-    @classmethod
-    def tables(cls, report: RunReport) -> Sequence[Part]:
-        """Return nothing: the terminal has enough rows."""
-        return ()
-
-    @classmethod
-    def csv(cls, report: RunReport) -> CsvTable | None:
-        """Return nothing: a run has few chatbots, and report.json has the numbers."""
-        return None

@@ -1,4 +1,7 @@
-"""Read an experiment file, with flags over it: flags win over the file, the file over defaults."""
+"""Read an experiment file, with flags over it, and write one.
+
+Flags win over the file, the file over defaults.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from hallulab.agents.serving.catalogue import CATALOGUE
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, render_complaint
 from hallulab.scenarios.files.json_text import find_unwritable
-from hallulab.scenarios.files.yaml_text import YamlText, read_yaml
+from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
-from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment import Experiment, choose_concurrency
 from hallulab.simulator.records.experiment_fields import join_deciding
 from hallulab.simulator.records.recipients import UserWords, find_run_folder, list_recipients
 
@@ -86,6 +89,18 @@ def build_experiment(text: YamlText | None, path: Path | None, flags: Mapping[st
     beside = None if path is None or "scenario" in given else path.parent
     found = experiment.model_copy(update={"scenario": locate_pack(experiment.scenario, beside)})
     return found.with_places_of(experiment)
+
+
+def write_yaml(experiment: Experiment) -> str:
+    """Return the experiment file of an experiment: what differs from the defaults."""
+    known = CATALOGUE.get(str(experiment.model).lower())
+    others = set(known.experiment) if known else set()  # defaults that the model changes
+    values = experiment.model_dump(mode="json", exclude_defaults=True)
+    values |= experiment.model_dump(mode="json", include=others)
+    chosen = choose_concurrency(dict(experiment))  # it depends on other fields, so pydantic knows no default
+    if values["concurrency"] == chosen:
+        del values["concurrency"]
+    return dump_yaml(values) if values else ""
 
 
 def place_error(

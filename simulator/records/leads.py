@@ -106,8 +106,10 @@ def list_component_leads(field: str, component: Component) -> list[Lead]:
     return [Lead(field, component.name, target, value) for target, value in walked]
 
 
-def list_leads_of_components(experiment: Experiment, chatbots: bool = True) -> list[Lead]:
-    """Return what leads out of detectors, and of chatbots if they answer.
+def list_leads_of_components(
+    experiment: Experiment, chatbots: bool = True, known: Experiment | None = None
+) -> list[Lead]:
+    """Return what leads out of detectors, and of chatbots if they answer, but those of a known experiment.
 
     Raises:
         UsageError: see `list_component_leads`.
@@ -116,8 +118,9 @@ def list_leads_of_components(experiment: Experiment, chatbots: bool = True) -> l
     found: list[Lead] = []
     for field in fields:
         for component in getattr(experiment, field):
-            with experiment.placing_errors(component):
-                found += list_component_leads(field, component)
+            if known is None or component not in getattr(known, field):
+                with experiment.placing_errors(component):
+                    found += list_component_leads(field, component)
     return found
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.opening import open_file
+
+RUNS = Path("runs")
+"""Where runs are by default."""
 
 _RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
 """First bytes of JSON, CSV and page of `bench`; people keep these files beside the data."""
@@ -16,7 +20,26 @@ _RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
 
 def name_folder_by_time() -> Path:
     """Return the folder for a run without `--out`: `runs/` and the time."""
-    return Path("runs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    return RUNS / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+
+
+def make_folder_by_time(parent: Path) -> Path:
+    """Make a folder in another one, named by the time, and return its path.
+
+    Raises:
+        OperationalError: it cannot be made.
+    """
+    name = name_folder_by_time().name
+    for number in count(1):
+        path = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+            break
+        except FileExistsError:  # another one began in this second
+            continue
+        except OSError as error:
+            raise OperationalError(f"cannot write {parent}: {error.strerror}.") from error
+    return path
 
 
 def refuse_overwriting(output: Path, inputs: Iterable[Path]) -> None:

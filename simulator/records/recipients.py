@@ -86,9 +86,9 @@ def collect_endpoints(experiment: Experiment) -> dict[str, Endpoint]:
     return endpoints
 
 
-def list_recipients(experiment: Experiment, chatbots: bool = True) -> tuple[Recipient, ...]:
+def list_recipients(experiment: Experiment) -> tuple[Recipient, ...]:
     """Return whom an experiment, or a component of it, asks, each once. See `list_asked`, `list_foreign`."""
-    return tuple(dict.fromkeys((*list_asked(experiment, chatbots), *list_foreign(experiment, chatbots))))
+    return tuple(dict.fromkeys((*list_asked(experiment), *list_foreign(experiment))))
 
 
 def list_asked(experiment: Experiment, chatbots: bool = True) -> tuple[Recipient, ...]:

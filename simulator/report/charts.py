@@ -16,6 +16,7 @@ from hallulab.simulator.show.charts import (
     choose_axis_steps,
     describe_interval,
     draw_dots,
+    list_ends,
 )
 from hallulab.simulator.show.columns import is_lacking
 from hallulab.simulator.show.document import Figures
@@ -40,14 +41,14 @@ def draw_hallucinations(rows: Sequence[Row]) -> tuple[str, str]:
     """Draw HPT-1."""
     title = "Hallucinations per turn (HPT-1), lower is better"
     points = [_build_point(row, "hpt_1") for row in rows]
-    return title, draw_dots(title, points, choose_axis_steps(_list_values(points), None), "{:g}".format)
+    return title, draw_dots(title, points, choose_axis_steps(list_ends(points), None), "{:g}".format)
 
 
 def draw_accuracy(rows: Sequence[Row]) -> tuple[str, str]:
     """Draw TokAcc-1, from 100% down."""
     title = "Token accuracy (TokAcc-1), higher is better"
     points = [_build_point(row, "tokacc_1", 100, "%") for row in rows]
-    return title, draw_dots(title, points, choose_axis_steps(_list_values(points), 100), "{:g}%".format)
+    return title, draw_dots(title, points, choose_axis_steps(list_ends(points), 100), "{:g}%".format)
 
 
 def draw_coverage(rows: Sequence[Row]) -> tuple[str, str] | None:
@@ -69,11 +70,7 @@ def draw_coverage(rows: Sequence[Row]) -> tuple[str, str] | None:
         )
         for row in rows
     ]
-    return title, draw_dots(title, points, choose_axis_steps(_list_values(points), 100), "{:g}%".format)
-
-
-def _list_values(points: Sequence[DotPoint]) -> list[float]:
-    return [end for point in points for end in (point.value, *(point.ci95 or ())) if end is not None]
+    return title, draw_dots(title, points, choose_axis_steps(list_ends(points), 100), "{:g}%".format)
 
 
 def _build_point(row: Row, field: Literal["hpt_1", "tokacc_1"], scale: float = 1, unit: str = "") -> DotPoint:

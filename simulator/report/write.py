@@ -34,7 +34,6 @@ from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.show.document import ShownDocument
-from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 
 @dataclass(frozen=True)
@@ -232,7 +231,9 @@ class _RunReporter:
         branched = saved is not None and saved.branched_from is not None
         return replace(
             build_facts(saved, chatbots, detectors, annotations, self._personas, self._pack),
-            mistakes=derive_detector_errors(judged) if known is None else _derive_planted(known),
+            mistakes=derive_detector_errors(judged)
+            if known is None
+            else {name: derive_from_planted_errors(one) for name, one in known.items()},
             why_unknown=UNKNOWN if known is None else UNMEASURED,
             free=self._folder.read_free_running().current(saved) if branched else None,
         )
@@ -278,7 +279,3 @@ class _RunReporter:
         folder.refuse_links_out(texts)
         write_together(texts)
         return report
-
-
-def _derive_planted(accuracies: Mapping[str, Accuracy]) -> dict[str, DetectorErrors]:
-    return {name: derive_from_planted_errors(one) for name, one in accuracies.items()}

@@ -8,7 +8,7 @@ security policy forbids. Their text stays text.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hallulab.simulator.show.html import Box, Tick, render_part
@@ -223,8 +223,7 @@ def lay_out_depths(points: Sequence[DepthPoint], detectors: Sequence[str]) -> li
     chatbots = list(dict.fromkeys(point.chatbot for point in points))
     points = sorted(points, key=lambda point: point.first_turn)
     turns = list(dict.fromkeys(point.turn for point in points))
-    values = [value for point in points for value in (point.value, *(point.ci95 or ())) if value is not None]
-    steps = choose_axis_steps(values, None)
+    steps = choose_axis_steps(list_ends(points), None)
 
     def place_y(value: float) -> float:
         return round(box.height - box.bottom - value / steps[-1] * (box.height - box.top - box.bottom), 2)
@@ -259,6 +258,11 @@ def lay_out_depths(points: Sequence[DepthPoint], detectors: Sequence[str]) -> li
         )
         plots.append((chatbot, plot))
     return plots
+
+
+def list_ends(points: Iterable[DotPoint | DepthPoint]) -> list[float]:
+    """Return the numbers that an axis must have: values and ends of intervals."""
+    return [end for point in points for end in (point.value, *(point.ci95 or ())) if end is not None]
 
 
 def describe_interval(ci95: Interval, scale: float = 1) -> str:

@@ -108,10 +108,17 @@ CHATBOT = Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short
 DETECTOR = Column("Detector", "detector", "name of the detector", kind="text", short="Detector", wide=True)
 
 
-def group_rows(rows: Iterable[Any], field: str, names: Sequence[str]) -> list[list[Any]]:
-    """Return the rows in groups by the name in a field, in the order of the names; empty groups, too."""
+def group_rows(rows: Iterable[Any], field: str, names: Sequence[str] | None = None) -> list[list[Any]]:
+    """Return the rows in groups by the name in a field.
+
+    Args:
+        rows: their order stays within each group.
+        field: has a name.
+        names: the order of the groups, of which some may be empty; None: that in which the rows have them.
+    """
     listed = list(rows)
-    return [[row for row in listed if getattr(row, field) == name] for name in names]
+    ordered = dict.fromkeys(getattr(row, field) for row in listed) if names is None else names
+    return [[row for row in listed if getattr(row, field) == name] for name in ordered]
 
 
 def format_csv(columns: Sequence[Column], rows: Iterable[Any]) -> str:

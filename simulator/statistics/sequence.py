@@ -243,9 +243,9 @@ def find_worse(better: Booleans) -> Booleans:
     return np.asarray(below_all & ~leads & leads.any(axis=-1, keepdims=True))
 
 
-def compute_pair_level(chatbots: int, level: float = LEVEL) -> float:
+def compute_pair_level(chatbots: int) -> float:
     """Return the level of each pair's sequence."""
-    return level / (chatbots - 1)
+    return LEVEL / (chatbots - 1)
 
 
 class Decider:

@@ -157,6 +157,10 @@ class PersonSums:
         for person, row in zip(persons, numbers.tolist(), strict=True):
             yield person, tuple(row)
 
+    def list_ratios(self, key: Key) -> list[Ratio]:
+        """Return each person's two numbers under a key, as numerator and denominator."""
+        return [Ratio(*numbers) for _, numbers in self.items(key)]
+
     def table(self, key: Key) -> tuple[list[Person], Integers]:
         """Return these persons, and their numbers in rows."""
         self._fold()

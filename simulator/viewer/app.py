@@ -19,9 +19,9 @@ from hallulab.simulator.viewer.conversation_page import ConversationPages
 from hallulab.simulator.viewer.guard import Access, App, Guard, Receive, Scope, Send, build_policy
 from hallulab.simulator.viewer.label_page import LabelPages
 from hallulab.simulator.viewer.labels import ANYBODY, Labelling
+from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.responses import read_scripts, read_style, refuse, register_turns
-from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.runs_page import RunPages
 from hallulab.simulator.viewer.start_page import StartPages

@@ -22,6 +22,7 @@ from hallulab.simulator.viewer.lent_runs import LentRuns
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.responses import (
     answer_json,
+    answer_nothing,
     answer_page,
     missing_page,
     read_object,
@@ -98,8 +99,6 @@ class ChatPages:
 
     async def obey(self, request: Request) -> Response:
         """Say something in a conversation, stop what is under way in it, or end it."""
-        from starlette.responses import Response
-
         talk, order = self._find(request), request.path_params["order"]
         if order not in ("say", "stop", "end"):
             raise missing_page()
@@ -112,7 +111,7 @@ class ChatPages:
             talk.stop()
         else:
             talk.end()
-        return Response(status_code=204)
+        return answer_nothing()
 
     async def stream(self, request: Request) -> Response:
         """Send the events of a conversation, from its beginning or behind the last one that was sent."""

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 
-from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.leads import list_component_leads, list_leads
-from hallulab.simulator.records.outputs import name_folder_by_time
+from hallulab.simulator.records.leads import list_leads, list_leads_of_components
+from hallulab.simulator.records.outputs import RUNS, make_folder_by_time
 from hallulab.simulator.records.recipients import list_recipients, list_unnamed
 from hallulab.simulator.viewer.runs import is_run
-
-RUNS = Path("runs")
-"""Where runs are by default."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +50,7 @@ class Offer:
             raise UsageError(
                 "No folder is shown that runs can be written in: `hallulab view runs` shows one."
             )
-        name = name_folder_by_time().name
-        for number in count(1):
-            try:
-                path = self.folder / (name if number == 1 else f"{name}-{number}")
-                path.mkdir()
-                break
-            except FileExistsError:  # another one began in this second
-                continue
-            except OSError as error:
-                raise OperationalError(f"cannot write {self.folder}: {error.strerror}.") from error
-        return RunFolder(path)
+        return RunFolder(make_folder_by_time(self.folder))
 
     def require_allowed(self, experiment: Experiment) -> None:
         """Check that an experiment names nothing that is the command line's to name.
@@ -75,11 +61,7 @@ class Offer:
         """
         own = {(lead.target, lead.value) for lead in list_leads(self.experiment)}
         found = [lead for lead in list_leads(experiment) if (lead.target, lead.value) not in own]
-        for name in ("chatbots", "detectors"):
-            for component in getattr(experiment, name):
-                if component not in getattr(self.experiment, name):
-                    with experiment.placing_errors(component):
-                        found += list_component_leads(name, component)
+        found += list_leads_of_components(experiment, known=self.experiment)
         for lead in (one for one in found if not one.is_harmless):
             where = lead.component or lead.field
             if lead.target == "variable":  # it may be the key itself, which no page shall show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -100,6 +100,13 @@ def answer_json(value: Any, status: int = 200) -> Response:
 
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return Response(replace_surrogates(text), status, media_type="application/json")
+
+
+def answer_nothing(headers: Mapping[str, str] | None = None) -> Response:
+    """Return an answer without a body: after one without headers a browser stays at its page."""
+    from starlette.responses import Response
+
+    return Response(status_code=200 if headers else 204, headers=headers)
 
 
 def refuse(reason: str, status: int = 400) -> Response:

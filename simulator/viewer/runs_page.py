@@ -1,20 +1,24 @@
-"""The page of all runs, and the page of a run, which follows it while it grows."""
+"""The page of all runs, and the page of a run, which follows it while it grows and says how far it is."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.packs.pack_files import load_without_documents
+from hallulab.simulator.records.choices import count_users
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer.index import Rate
+from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.responses import answer_page, find_run
 from hallulab.simulator.viewer.results import RunReports
-from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRun, ShownRuns, look_at_files
 
 if TYPE_CHECKING:
@@ -28,6 +32,22 @@ LOOK_S = 1.0
 
 READ_S = 0.5
 """Seconds in which the page of all runs reads what was added to them; the rest is read in the background."""
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """How far a run is."""
+
+    state: str
+    """`running`, `stopping`, `elsewhere` (a process that this viewer did not start writes it), `complete`,
+    `ended` (complete, and this viewer started it), `stopped`, `failed` or `unfinished`."""
+    conversations: int
+    """Those that have ended without an error."""
+    planned: int | None
+    """Those that there shall be; None: not known."""
+    error: str = ""
+    """The last line of a command that failed, or why the page does not go on with the run."""
+    can_resume: bool = False
 
 
 class RunPages:
@@ -85,7 +105,7 @@ class RunPages:
             "counts": run.updater.count(),
             "rates": () if run.updater.is_working else run.index.rate(),
             "report": self._reports.find(run),
-            "status": self._launcher.read_status(run),
+            "status": read_status(run, self._launcher),
         }
 
 
@@ -136,7 +156,7 @@ def describe_state(run: ShownRun, reports: RunReports, launcher: Launcher) -> st
     """
     files = look_at_files(run.folder)  # before they are read: what comes meanwhile is another state
     run.updater.update()
-    status = launcher.read_status(run)
+    status = read_status(run, launcher)
     return json.dumps(
         {
             **asdict(run.updater.count()),
@@ -146,6 +166,53 @@ def describe_state(run: ShownRun, reports: RunReports, launcher: Launcher) -> st
             "status": None if status is None else asdict(status),
         }
     )
+
+
+def read_status(run: ShownRun, launcher: Launcher) -> RunStatus | None:
+    """Return how far a run is; None: it was not planned, or what it runs is not known.
+
+    Raises:
+        UsageError: experiment.json is damaged.
+        OperationalError: the index or a journal cannot be read or written.
+    """
+    launch, experiment = launcher.get(run.folder), launcher.find_experiment(run)
+    if experiment is None:
+        return None
+    code = None if launch is None else launch.code
+    is_running = launch is not None and code is None
+    is_elsewhere = not is_running and run.folder.is_claimed
+    run.updater.update()  # after the writer was looked for: one that has ended writes nothing more
+    counts, planned = run.updater.count(), _count_planned(experiment, launcher.offer.scenarios)
+    done = counts.conversations - counts.failed
+    if launch is not None and is_running:
+        return RunStatus("stopping" if launch.is_stopped else "running", done, planned)
+    if is_elsewhere:
+        return RunStatus("elsewhere", done, planned)
+    is_judged = counts.verdicts >= counts.turns * len(experiment.detectors)
+    may_lack = planned is None or run.updater.is_working or experiment.until_decided is not None
+    if (planned is not None and done >= planned and is_judged) or (code == 0 and may_lack):
+        return RunStatus("ended" if code == 0 else "complete", done, planned)
+    state, error = "unfinished", ""
+    if launch is not None and code != 0:
+        state, error = ("stopped", "") if launch.is_stopped else ("failed", launch.read_last_line())
+    try:
+        launcher.offer.require_allowed(experiment)
+    except UsageError as refusal:
+        return RunStatus(state, done, planned, str(refusal))
+    return RunStatus(state, done, planned, error, can_resume=True)
+
+
+def _count_planned(experiment: Experiment, offered: Collection[str]) -> int | None:
+    """Return how many conversations there shall be; None where that is in a pack which is not offered."""
+    if experiment.scenario not in offered:
+        return None
+    try:
+        return count_users(experiment, _load_pack(experiment.scenario)) * len(experiment.chatbots)
+    except UsageError:
+        return None
+
+
+_load_pack = lru_cache(maxsize=8)(load_without_documents)  # a page that follows a run asks every second
 
 
 def _describe_row(run: ShownRun, at_once: bool) -> dict[str, Any]:

@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hallulab.agents.models.model import DEFAULT_MODEL
-from hallulab.agents.serving.catalogue import CATALOGUE
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml
+from hallulab.scenarios.files.yaml_text import YamlText
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.engine.plan import load_attacked, plan
 from hallulab.simulator.records.choices import ensure_model
-from hallulab.simulator.records.experiment import Experiment, choose_concurrency
-from hallulab.simulator.records.experiment_file import build_experiment
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_file import build_experiment, write_yaml
 from hallulab.simulator.records.recipients import collect_endpoints
+from hallulab.simulator.viewer.launcher import MOST_RUNS, Launcher
 from hallulab.simulator.viewer.offer import Offer
-from hallulab.simulator.viewer.responses import answer_page, find_run, missing_page, read_form
-from hallulab.simulator.viewer.run_status import MOST_RUNS, Launcher
+from hallulab.simulator.viewer.responses import answer_nothing, answer_page, find_run, missing_page, read_form
 from hallulab.simulator.viewer.runs import ShownRuns
 
 if TYPE_CHECKING:
@@ -66,18 +65,6 @@ def plan_run(offer: Offer, text: str) -> tuple[Experiment, tuple[str, ...]]:
     )
 
 
-def write_yaml(experiment: Experiment) -> str:
-    """Return the experiment file of an experiment: what differs from the defaults."""
-    known = CATALOGUE.get(str(experiment.model).lower())
-    others = set(known.experiment) if known else set()  # defaults that the model changes
-    values = experiment.model_dump(mode="json", exclude_defaults=True)
-    values |= experiment.model_dump(mode="json", include=others)
-    chosen = choose_concurrency(dict(experiment))  # it depends on other fields, so pydantic knows no default
-    if values["concurrency"] == chosen:
-        del values["concurrency"]
-    return dump_yaml(values) if values else ""
-
-
 class StartPages:
     """Answers the addresses that start, stop and resume runs."""
 
@@ -90,8 +77,7 @@ class StartPages:
 
         return [
             Route("/start", self.show, methods=["GET"]),
-            Route("/start", self.submit, methods=["POST"]),
-            Route("/start/plan", self.submit, methods=["POST"]),
+            *(Route(address, self.submit, methods=["POST"]) for address in ("/start", "/start/plan")),
             Route("/runs/{run}/stop", self.stop, methods=["POST"]),
             Route("/runs/{run}/resume", self.resume, methods=["POST"]),
         ]
@@ -109,31 +95,25 @@ class StartPages:
         return await asyncio.to_thread(self._plan, text, starts=request.url.path == "/start")
 
     def _plan(self, text: str, starts: bool) -> Response:
-        from starlette.responses import Response
-
         try:
             experiment, sentences = plan_run(self._launcher.offer, text)
             if starts:
                 run = self._runs.add(self._launcher.start(experiment, text).path)
-                return Response(headers={"HX-Redirect": f"/runs/{run.id}"})
+                return answer_nothing({"HX-Redirect": f"/runs/{run.id}"})
         except (UsageError, OperationalError) as error:
             return answer_page("plan.html", problem=str(error))
         return answer_page("plan.html", sentences=sentences)
 
     def stop(self, request: Request) -> Response:
         """Stop a run that this viewer started. The page learns of it by its events."""
-        from starlette.responses import Response
-
         launch = self._launcher.get(find_run(self._runs, request.path_params["run"]).folder)
         if launch is None or launch.code is not None:
             raise missing_page()
         launch.stop()
-        return Response(status_code=204)
+        return answer_nothing()
 
     def resume(self, request: Request) -> Response:
         """Go on with a run that has ended, or was ended."""
-        from starlette.responses import Response
-
         run = find_run(self._runs, request.path_params["run"])
         experiment = self._launcher.find_experiment(run)
         if experiment is None:
@@ -142,4 +122,4 @@ class StartPages:
             self._launcher.start(experiment, write_yaml(experiment), run.folder)
         except UsageError as error:
             return answer_page("plan.html", problem=str(error))
-        return Response(status_code=204)
+        return answer_nothing()

@@ -9,13 +9,9 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.metrics.fixed_prefix import (
-    FixedPrefix,
-    collect_places,
-    compare_side_by_side,
-    describe_fixed_prefix,
-)
+from hallulab.simulator.metrics.fixed_prefix import describe_fixed_prefix
 from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.side_by_side import FixedPrefix, collect_places, compare_side_by_side
 from hallulab.simulator.records.experiment_json import BranchedFrom
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.report.write import render_report_csv

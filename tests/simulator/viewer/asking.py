@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 from hallulab.simulator.viewer.app import make_app
 from hallulab.simulator.viewer.guard import MARKER, Access, Guard
+from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import Offer
-from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from hallulab.simulator.viewer import results
 from hallulab.simulator.viewer.app import Listening, listen, make_server
-from hallulab.simulator.viewer.run_status import Launcher
+from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
 
 

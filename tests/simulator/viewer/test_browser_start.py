@@ -16,8 +16,8 @@ from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import VIEW_FILE
+from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import load_offer
-from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.testing.tiny_pack import make_pack
 from tests.simulator.cli.test_strangers_addresses import FAR
 from tests.simulator.recording_endpoint import KEY, VARIABLE

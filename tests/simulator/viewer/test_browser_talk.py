@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from hallulab.simulator.options.groups import ModelOptions
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import load_offer
-from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.places import ROOT

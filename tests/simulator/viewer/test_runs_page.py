@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.results import RunReports
-from hallulab.simulator.viewer.run_status import Launcher
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.runs_page import describe_state
 from tests.builders import conversation, scored, unscored

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.records.experiment import Experiment
-from hallulab.simulator.records.experiment_file import load_experiment
+from hallulab.simulator.records.experiment_file import load_experiment, write_yaml
+from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import Offer
-from hallulab.simulator.viewer.run_status import Launcher
-from hallulab.simulator.viewer.start_page import plan_run, write_yaml
+from hallulab.simulator.viewer.start_page import plan_run
 from tests.simulator.cli.test_commands import saved_run
 from tests.simulator.viewer.launched import fill_in, write_text
 from tests.simulator.viewer.serving import Served, serving

@@ -13,8 +13,8 @@ import yaml
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import VIEW_FILE
+from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import Offer
-from hallulab.simulator.viewer.run_status import Launcher
 from tests.simulator.cli.test_strangers_addresses import FAR, WAYS, naming, strangers_run
 from tests.simulator.recording_endpoint import KEY, VARIABLE, Recorded, recording_endpoint
 from tests.simulator.viewer.launched import fill_in, wait_for, write_text

@@ -17,7 +17,7 @@ from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.provenance import Provenance, identify_makers, require_same_experiment
 from tests.builders import conversation, scored
 from tests.kit.run_folders import write_run
-from tests.simulator.records.test_saved_experiment import PACK, experiment
+from tests.simulator.records.test_experiment_json import PACK, experiment
 
 
 def held(

@@ -1,4 +1,4 @@
-"""Runs that the viewer has started, each as a process of its own, and how far any run is.
+"""Runs that the viewer has started, each as a process of its own.
 
 The processes end with the viewer, however that ends: as at Ctrl-C, what is finished is on disk, and the same
 command goes on.
@@ -11,18 +11,15 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from tempfile import TemporaryFile
 
-from hallulab.agents.machine.supervised import start_supervised, stop_supervised
+from hallulab.agents.machine.supervised import start_supervised
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.opening import open_file
-from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.records.choices import count_users
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import VIEW_FILE
@@ -33,8 +30,7 @@ MOST_RUNS = 3
 LOG = "view-run.log"
 """File of the run folder with all that the command printed."""
 HALLULAB = (sys.executable, "-m", "hallulab")
-_GIVEN = "/dev/stdin"
-"""Where the command reads the experiment file."""
+_GIVEN = "/dev/stdin"  # where the command reads the experiment file
 
 
 @dataclass
@@ -72,22 +68,6 @@ class Launch:
         return clean_for_terminal(last.replace(_GIVEN, VIEW_FILE))
 
 
-@dataclass(frozen=True)
-class RunStatus:
-    """How far a run is."""
-
-    state: str
-    """`running`, `stopping`, `elsewhere` (a process that this viewer did not start writes it), `complete`,
-    `ended` (complete, and this viewer started it), `stopped`, `failed` or `unfinished`."""
-    conversations: int
-    """Those that have ended without an error."""
-    planned: int | None
-    """Those that there shall be; None: not known."""
-    error: str = ""
-    """The last line of a command that failed, or why the page does not go on with the run."""
-    can_resume: bool = False
-
-
 class Launcher:
     """Starts runs that the command line allows, and knows those that it started."""
 
@@ -122,8 +102,8 @@ class Launcher:
             if len(running) >= MOST_RUNS:
                 raise UsageError(f"{len(running)} runs are under way. Wait until one has ended, or stop one.")
             folder = folder or self.offer.make_folder()
-            process = _start(self._command, folder.path, text)
-            self._launches[folder.path.resolve()] = Launch(folder, experiment, process)
+            launch = Launch(folder, experiment, _start(self._command, folder.path, text))
+            self._launches[folder.path.resolve()] = launch
         return folder
 
     def close(self) -> list[RunFolder]:
@@ -132,7 +112,7 @@ class Launcher:
         for launch in running:
             launch.stop()
         for launch in running:
-            stop_supervised(launch.process)
+            launch.process.wait()
         return [launch.folder for launch in running]
 
     def _list_running(self) -> list[Launch]:
@@ -148,51 +128,6 @@ class Launcher:
         if saved is None:
             return None if launch is None else launch.experiment
         return None if saved.lacks_simulated_user or saved.branched_from is not None else saved.experiment
-
-    def read_status(self, run: ShownRun) -> RunStatus | None:
-        """Return how far a run is; None: `find_experiment` finds none.
-
-        Raises:
-            UsageError: experiment.json is damaged.
-            OperationalError: the index or a journal cannot be read or written.
-        """
-        launch, experiment = self.get(run.folder), self.find_experiment(run)
-        if experiment is None:
-            return None
-        is_running = launch is not None and launch.code is None
-        is_elsewhere = not is_running and run.folder.is_claimed
-        run.updater.update()  # after the writer was looked for: one that has ended writes nothing more
-        counts, planned = run.updater.count(), self._count_planned(experiment)
-        done = counts.conversations - counts.failed
-        if launch is not None and is_running:
-            return RunStatus("stopping" if launch.is_stopped else "running", done, planned)
-        if is_elsewhere:
-            return RunStatus("elsewhere", done, planned)
-        is_judged = counts.verdicts >= counts.turns * len(experiment.detectors)
-        may_lack = planned is None or run.updater.is_working or experiment.until_decided is not None
-        has_ended = launch is not None and launch.code == 0
-        if (planned is not None and done >= planned and is_judged) or (has_ended and may_lack):
-            return RunStatus("ended" if has_ended else "complete", done, planned)
-        state, error = "unfinished", ""
-        if launch is not None and not has_ended:
-            state, error = ("stopped", "") if launch.is_stopped else ("failed", launch.read_last_line())
-        try:
-            self.offer.require_allowed(experiment)
-        except UsageError as refusal:
-            return RunStatus(state, done, planned, str(refusal))
-        return RunStatus(state, done, planned, error, can_resume=True)
-
-    def _count_planned(self, experiment: Experiment) -> int | None:
-        """Return how many conversations there shall be; None where that is in a pack which is not offered."""
-        if experiment.scenario not in self.offer.scenarios:
-            return None
-        try:
-            return count_users(experiment, _load_pack(experiment.scenario)) * len(experiment.chatbots)
-        except UsageError:
-            return None
-
-
-_load_pack = lru_cache(maxsize=8)(load_without_documents)  # a page that follows a run asks every second
 
 
 def _start(command: Sequence[str], folder: Path, text: str) -> Popen[bytes]:

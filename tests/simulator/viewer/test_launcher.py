@@ -15,13 +15,15 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_file import write_yaml
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.recipients import VIEW_FILE
+from hallulab.simulator.viewer.launcher import LOG, MOST_RUNS, Launch, Launcher
 from hallulab.simulator.viewer.offer import Offer
-from hallulab.simulator.viewer.run_status import LOG, MOST_RUNS, Launch, Launcher, RunStatus
 from hallulab.simulator.viewer.runs import ShownRuns
-from hallulab.simulator.viewer.start_page import plan_run, write_yaml
+from hallulab.simulator.viewer.runs_page import RunStatus, read_status
+from hallulab.simulator.viewer.start_page import plan_run
 from tests.builders import conversation, scored
 from tests.places import ROOT
 from tests.simulator.cli.test_commands import saved_run
@@ -74,7 +76,7 @@ def status_of(launcher: Launcher, folder: RunFolder) -> RunStatus:
     shown = ShownRuns([folder.path.parent], folder.path.parent.parent / "indices")
     run = shown.add(folder.path)
     run.updater.update()
-    status = launcher.read_status(run)
+    status = read_status(run, launcher)
     assert status is not None
     return status
 
@@ -254,9 +256,9 @@ VIEWER = textwrap.dedent(
     import os, pathlib, signal, sys
     from hallulab.simulator.records.experiment import Experiment
     from hallulab.simulator.viewer.offer import Offer
-    from hallulab.simulator.viewer.run_status import Launcher
+    from hallulab.simulator.viewer.launcher import Launcher
     from tests.simulator.viewer.launched import COMMAND, wait_for
-    from tests.simulator.viewer.test_run_status import start_four
+    from tests.simulator.viewer.test_launcher import start_four
     runs = pathlib.Path(sys.argv[1])
     folder = start_four(Launcher(Offer(Experiment(), runs), COMMAND))
     wait_for(lambda: folder.has_journal and folder.read_conversations(), 120)
