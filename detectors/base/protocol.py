@@ -192,10 +192,10 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
     """Return a judgement of each reply; where the detector raises or returns something else, it has failed.
 
     A reply that declines (`hallulab.scenarios.text.declining`) claims nothing: it is scored clean without
-    asking the detector. A detector that asks no model is given other replies without their sentences that
-    decline, and replies and passages in one form (`hallulab.scenarios.text.one_form`); the places in a
-    judgement are those in the reply as it was said. For texts that the detector cannot read, the judgement
-    abstains.
+    asking the detector. A detector that asks no model is given other replies without what declines or names
+    sources (`hallulab.scenarios.text.framing`), and replies and passages in one form
+    (`hallulab.scenarios.text.one_form`); the places in a judgement are those in the reply as it was said. For
+    texts that the detector cannot read, the judgement abstains.
 
     A detector that judges in batches gets several replies at once. If the batch fails, it gets them one by
     one, so that only the reply at fault fails.

@@ -31,7 +31,7 @@ class TurnAsRead:
     """A turn as a detector reads it."""
 
     view: TurnView
-    """The turn; for a detector that compares words in one form, its reply without sentences that decline."""
+    """The turn; for a detector that compares words in one form, its reply without what claims nothing."""
     reply: OneForm
     """The reply as it is read, which knows the places in the reply as it was said."""
     unread: str | None
