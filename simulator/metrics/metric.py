@@ -52,6 +52,7 @@ from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.show.columns import Column
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.prevalence import DetectorErrors
+from hallulab.simulator.statistics.sequence import MARGIN
 
 READER = 55
 """Metrics of a lower order stand before the conversations on the page, others behind them."""
@@ -123,6 +124,8 @@ class RunFacts:
     """All that could be retrieved; None: not known."""
     planned: int = 0
     """Conversations of the run, as planned."""
+    margin: float = MARGIN
+    """Difference in HPT-1 that personas are planned for."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.show.document import ShownDocument
 from hallulab.simulator.statistics.prevalence import DetectorErrors
+from hallulab.simulator.statistics.sequence import MARGIN
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ def write_reports(
     journals: Journals | None = None,
     scenario: Scenario | None = None,
     measured: CorrectionData = NOTHING_MEASURED,
+    margin: float = MARGIN,
 ) -> RunReport:
     """Make the reports from the folder's journals, write them, and return the report.
 
@@ -65,6 +67,7 @@ def write_reports(
         journals: those of the folder, if they were read already.
         scenario: the run's pack, if it was read already.
         measured: what the numbers are corrected by.
+        margin: difference in HPT-1 that the number of personas needed is planned for.
 
     Raises:
         UsageError: experiment.json, the journals or annotations are wrong, a report is a link to elsewhere,
@@ -73,7 +76,7 @@ def write_reports(
     """
     folder.require()
     folder.refuse_links_out((*folder.derived, folder.pages))
-    run = _RunReporter(folder, scenario, measured)
+    run = _RunReporter(folder, scenario, measured, margin)
     if journals is None and folder.is_in_shards and is_mergeable():
         with folder.new_pages() as pages:
             return run.write_of_shards(pages)
@@ -128,6 +131,7 @@ class _RunReporter:
         folder: the run.
         scenario: the run's pack, if it was read already.
         measured: what the numbers are corrected by.
+        margin: difference in HPT-1 that personas are planned for.
 
     Raises:
         UsageError: experiment.json is wrong.
@@ -138,8 +142,9 @@ class _RunReporter:
         folder: RunFolder,
         scenario: Scenario | None = None,
         measured: CorrectionData = NOTHING_MEASURED,
+        margin: float = MARGIN,
     ) -> None:
-        self._folder, self._measured = folder, measured
+        self._folder, self._measured, self._margin = folder, measured, margin
         self.saved = folder.read_experiment()
         """Its experiment.json; None: it has none."""
         self._pack = load_pack(self.saved, scenario)
@@ -235,6 +240,7 @@ class _RunReporter:
             mistakes=derive_detector_errors(judged) if known is None else _derive_planted(known),
             why_unknown=UNKNOWN if known is None else UNMEASURED,
             free=self._folder.read_free_running().current(saved) if branched else None,
+            margin=self._margin,
         )
 
     def _count_annotations(self, conversations: Callable[[], Iterable[Conversation]]) -> Annotations:
