@@ -27,6 +27,7 @@ from hallulab.simulator.records.journals import (
     join_journals,
     read_conversations,
     read_journals,
+    read_second_verdicts,
     read_shard,
 )
 
@@ -47,6 +48,9 @@ class RunFolder:
         self.verdicts = path / "verdicts.jsonl"
         self.turns = path / "turns.jsonl"
         """Turns of conversations that were cut off (`hallulab.simulator.engine.execution`)."""
+        self.again = path / "again.jsonl"
+        """Second verdicts on some replies (`hallulab detect --again`), one file also where journals are in
+        shards."""
         self.audit = path / "audit.jsonl"
         self.report = path / "report.json"
         self.table = path / "report.csv"
@@ -82,6 +86,7 @@ class RunFolder:
             self.free_conversations,
             self.verdicts,
             self.turns,
+            self.again,
             *list_shards(self.verdicts),
             self.audit,
             self.conversations,
@@ -330,6 +335,14 @@ class RunFolder:
         if not self.is_in_shards:
             return read_journals(self.conversations, self.verdicts)
         return join_journals([self._read_shard(number) for number in range(SHARDS)])
+
+    def read_second_verdicts(self, first: Journals) -> Journals:
+        """Read the second verdicts that belong to first ones (`hallulab.simulator.records.journals`).
+
+        Raises:
+            UsageError: the journal of second verdicts is damaged.
+        """
+        return read_second_verdicts(self.again, first)
 
     def read_shard(self, number: int) -> Journals:
         """Read what `read_journals` reads of one shard.

@@ -27,6 +27,7 @@ from hallulab.simulator.report.facts import (
     build_flaw_finder,
     derive_detector_errors,
     get_personas,
+    index_second_verdicts,
     load_pack,
     order_names,
 )
@@ -197,7 +198,8 @@ class _RunReporter:
         chatbots, detectors = self._name(journals)
         judged = {(key.detector, key.version) for key in journals.keys}
         annotations = self._count_annotations(lambda: journals.conversations)
-        counts = RunCounts(self._build_facts(chatbots, detectors, judged, annotations))
+        facts = self._build_facts(chatbots, detectors, judged, annotations)
+        counts = RunCounts(replace(facts, again=index_second_verdicts(self._folder, journals)))
         flaws_of = build_flaw_finder(self.saved, self._personas)
         for conversation, found in journals.judged():
             flaws = flaws_of(conversation)
