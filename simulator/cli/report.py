@@ -65,7 +65,7 @@ def report(
     run = RunFolder(folder)
     run.require()
     if guards:
-        if not (planted is annotations is margin is None):
+        if (planted, annotations, margin) != (None, None, None):
             raise UsageError("--guards prints no numbers. Leave out --planted, --annotations and --margin.")
         _print_guards(run, as_json)
         return

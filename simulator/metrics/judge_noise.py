@@ -305,8 +305,8 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
         for pair in combinations([name for name in self.run.detectors if name in twice], 2):
             one, other = (twice[name] for name in pair)
             for turn in one.keys() & other.keys():
-                (first, second), (other_first, other_second) = one[turn], other[turn]
-                differ, a, b = first != other_first, first != second, other_first != other_second
+                (flag, again), (other_flag, other_again) = one[turn], other[turn]
+                differ, a, b = flag != other_flag, flag != again, other_flag != other_again
                 counts = (True, differ, differ and a and not b, differ and b and not a, differ and a and b)
                 self._sums.add(person, pair, [*map(int, counts)])
 
