@@ -75,7 +75,7 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
     """Counts verdicts that flip."""
 
     NAME, TITLE, LINK, ROW = "judge_noise", "The judge's own noise", "Judge's noise", JudgeNoiseRow
-    ORDER, TERMINAL_ORDER = 71, LAST
+    ORDER, TERMINAL_ORDER = 71, LAST + 1
     COLUMNS = (
         DETECTOR,
         Column("Flips %", "flipped", f"of the replies that it scored twice, {_ASKED}, the share that is "
