@@ -66,7 +66,7 @@ class JudgeNoiseRow(Frozen):
     """Share of the variance of HPT between seeds of one persona that is the judge's own, at most 1, summed
     over chatbots. None: no persona has two seeds."""
     asks_model: bool | None
-    """Whether it asks a model; None: not known."""
+    """True if it asks a served model; None: not known."""
     seeds: SeedUse | None
     """Effect of seeds at the endpoints of its models, the least of them; None: not known."""
 
@@ -337,6 +337,14 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
                 )
             )
         return found
+
+    @classmethod
+    def hints(cls, report: RunReport) -> Sequence[str]:
+        """Say what a flip explains."""
+        return (
+            "Replies on which two detectors disagree by their first verdicts. Where one of them flips when it is "
+            "asked again, the disagreement is noise, and no difference between the two.",
+        )
 
     @classmethod
     def csv(cls, report: RunReport) -> CsvTable | None:
