@@ -18,7 +18,13 @@ from hallulab.scenarios.files.json_text import LineWriter, digest
 from hallulab.simulator.engine.execution import Observer
 from hallulab.simulator.engine.executors import ConversationTask, Event, Executor, VerdictDone
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journals import Journals, LineHeader, VerdictKey, build_verdict_key
+from hallulab.simulator.records.journals import (
+    Journals,
+    LineHeader,
+    VerdictKey,
+    build_verdict_key,
+    read_second_verdicts,
+)
 
 
 async def ask_again(
@@ -47,7 +53,7 @@ async def ask_again(
         UsageError: a journal is damaged.
     """
     first = folder.read_journals()
-    second = folder.read_second_verdicts(first)
+    second = read_second_verdicts(folder.again, first)
     errors = {build_verdict_key(one): one.error for one in second.verdicts}
     chosen = choose_replies(first, detectors, number, seed)
     lacking: dict[str, list[VerdictKey]] = defaultdict(list)

@@ -342,8 +342,8 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
     def hints(cls, report: RunReport) -> Sequence[str]:
         """Say what a flip explains."""
         return (
-            "Replies on which two detectors disagree by their first verdicts. Where one of them flips when it "
-            "is asked again, noise explains the disagreement.",
+            "Replies on which two detectors disagree by their first verdicts. Where one of them flips when "
+            "it is asked again, noise explains the disagreement.",
         )
 
     @classmethod

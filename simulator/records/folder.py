@@ -27,7 +27,6 @@ from hallulab.simulator.records.journals import (
     join_journals,
     read_conversations,
     read_journals,
-    read_second_verdicts,
     read_shard,
 )
 
@@ -335,14 +334,6 @@ class RunFolder:
         if not self.is_in_shards:
             return read_journals(self.conversations, self.verdicts)
         return join_journals([self._read_shard(number) for number in range(SHARDS)])
-
-    def read_second_verdicts(self, first: Journals) -> Journals:
-        """Read the second verdicts that belong to first ones (`hallulab.simulator.records.journals`).
-
-        Raises:
-            UsageError: the journal of second verdicts is damaged.
-        """
-        return read_second_verdicts(self.again, first)
 
     def read_shard(self, number: int) -> Journals:
         """Read what `read_journals` reads of one shard.

@@ -20,7 +20,7 @@ from hallulab.simulator.records.choices import compute_scenario_version
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journals import Journals, VerdictKey
+from hallulab.simulator.records.journals import Journals, VerdictKey, read_second_verdicts
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 
@@ -85,7 +85,7 @@ def index_second_verdicts(folder: RunFolder, journals: Journals) -> dict[Verdict
     Raises:
         UsageError: their journal is damaged.
     """
-    second = folder.read_second_verdicts(journals)
+    second = read_second_verdicts(folder.again, journals)
     return dict(zip(second.keys, second.verdicts, strict=True))
 
 

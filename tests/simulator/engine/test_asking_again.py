@@ -10,12 +10,16 @@ from pathlib import Path
 import pytest
 
 from hallulab.detectors.base.protocol import Detector, Traits
+from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Judgement, Passage, TurnView
 from hallulab.simulator.engine.asking_again import ask_again, choose_replies
 from hallulab.simulator.engine.executors import LocalExecutor
-from hallulab.simulator.engine.participants import reorder_passages
+from hallulab.simulator.engine.participants import Participants, reorder_passages
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.journals import Journals, read_second_verdicts
+from hallulab.testing.scripted import scripted_pool
+from hallulab.testing.tiny_pack import make_pack
 from tests.builders import conversation, scored, unscored
 from tests.kit.run_folders import write_run
 from tests.simulator.engine.cast import Cast
@@ -118,6 +122,20 @@ def test_passages_have_another_order_the_same_each_time() -> None:
     assert reorder_passages(one) == one
 
 
+def test_who_asks_a_model_has_another_seed_and_the_same_threshold(
+    tmp_path: Path,
+) -> None:
+    pool, _ = scripted_pool(lambda body: "Yes")
+    asked = Experiment.model_validate({"model": "scripted", "detectors": ["direct-judge", "lexical"]})
+    taking = Participants(asked, load_scenario(str(make_pack(tmp_path / "pack"))), pool, True, 1)
+    judge, lexical = taking.detectors
+    judge.use_calibrated(0.3)
+    second = taking.second_detectors
+    assert second["lexical"] is lexical
+    assert (second["direct-judge"].threshold, judge.threshold) == (0.3, 0.3)
+    assert second["direct-judge"].version != judge.version
+
+
 async def test_second_verdicts_stand_in_their_own_journal_and_the_first_ones_stay(run: RunFolder) -> None:
     before = run.verdicts.read_bytes()
     seen = await ask(run, Flipping(), 6)
@@ -147,11 +165,11 @@ async def test_a_second_verdict_that_failed_is_asked_for_once_more(run: RunFolde
     assert [flagged for _, _, flagged in places(run)] == [None] * 4  # the same failure stands there once
     judge.broken = False
     await ask(run, judge, 4)
-    second = run.read_second_verdicts(run.read_journals())
+    second = read_second_verdicts(run.again, run.read_journals())
     assert ([one.flagged for one in second.verdicts], judge.asked) == ([True] * 4, 12)
 
 
 async def test_second_verdicts_of_an_older_version_of_the_detector_do_not_count(run: RunFolder) -> None:
     await ask(run, Flipping(), 4)
     run.verdicts.write_text(run.verdicts.read_text().replace('"version":"1"', '"version":"2"'))
-    assert list(run.read_second_verdicts(run.read_journals()).verdicts) == []
+    assert list(read_second_verdicts(run.again, run.read_journals()).verdicts) == []
