@@ -87,9 +87,9 @@ class Rate(NamedTuple):
     """Turns that it scored and localised."""
     hallucinations: int
     answers: int
-    """Replies of the chatbot that answer, scored or not."""
+    """Replies of the chatbot that answer, scored or not, in the first conversations (`CLASSIFIED`)."""
     declines: int
-    """Those that decline."""
+    """Those that decline, likewise."""
 
     @property
     def hpt(self) -> float:

@@ -19,6 +19,10 @@ from hallulab.simulator.records.journals import build_header, derive_first_try
 LAYOUT = 5
 """Version of the tables, and of what is kept in them."""
 
+CLASSIFIED = 2_000
+"""Conversations whose replies are classified: rules take 0.2 ms a reply, and the shares of so many show a
+chatbot that declines."""
+
 TABLES = ("known", "files", "chats", "verdicts")
 
 _MAKING = """
@@ -83,7 +87,8 @@ def add_chat(db: sqlite3.Connection, file: str, place: int, chat: Conversation) 
     if before is not None and not before[0]:
         return  # the first that succeeded counts
     db.execute("DELETE FROM chats WHERE base = ?", (base,))
-    kinds = [is_answer(turn.reply) for turn in chat.turns]
+    (last,) = db.execute("SELECT COALESCE(MAX(number), 0) FROM chats").fetchone()
+    kinds = [is_answer(turn.reply) for turn in chat.turns] if last < CLASSIFIED else []
     db.execute(
         "INSERT OR IGNORE INTO chats (base, id, file, place, scenario, persona, chatbot, seed, depth, turns, "
         "stop, failed, answers, declines, flagged, hit, judged) "

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.viewer import index
+from hallulab.simulator.viewer import index, index_tables
 from hallulab.simulator.viewer.index import Counts, Rate, RunIndex
 from tests.builders import conversation, scored, unscored
 from tests.simulator.viewer.serving import append
@@ -51,6 +51,15 @@ def test_it_counts_what_is_there(tmp_path: Path) -> None:
         Rate("vanilla", "d", 2, 1, 2, 0),
         Rate("editor", "other", 0, 0, 1, 0),
     ]
+
+
+def test_replies_are_classified_in_the_first_conversations_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_tables, "CLASSIFIED", 2)
+    chats = [conversation(id, ["I cannot find that.", "It is 200."]) for id in "abc"]
+    _, found = index_of(tmp_path, chats, [scored("a", 0)])
+    assert found.rate() == [Rate("vanilla", "d", 1, 0, 2, 2)]
 
 
 def test_it_reads_only_what_was_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
