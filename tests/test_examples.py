@@ -53,6 +53,7 @@ MODULES = (
     "hallulab.simulator.metrics.decision",
     "hallulab.simulator.metrics.depth",
     "hallulab.simulator.metrics.failures",
+    "hallulab.simulator.metrics.findings",
     "hallulab.simulator.metrics.hallucinations",
     "hallulab.simulator.metrics.messages",
     "hallulab.simulator.metrics.spending",

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from hallulab.simulator.report.write import CorrectionData
 
 
+LEAST_MARGIN, LARGEST_MARGIN = 0.001, 10.0
+"""Differences in HPT that personas can be planned for: below, they are more than anybody counts."""
+
+
 def report(
     folder: RunArgument,
     as_json: AsJson = False,
@@ -42,6 +46,12 @@ def report(
             "numbers by it. Default: annotations.jsonl of the run folder, if it is there."
         ),
     ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="Difference in HPT for which the number of personas needed is planned; by default 0.2."
+        ),
+    ] = None,
     guards: Annotated[
         bool,
         typer.Option("--guards", help="Only print which replies guarded chatbots did not answer, and why."),
@@ -55,12 +65,16 @@ def report(
     run = RunFolder(folder)
     run.require()
     if guards:
-        if planted is not None or annotations is not None:
-            raise UsageError("--guards corrects no numbers. Leave out --planted and --annotations.")
+        if (planted, annotations, margin) != (None, None, None):
+            raise UsageError("--guards prints no numbers. Leave out --planted, --annotations and --margin.")
         _print_guards(run, as_json)
         return
+    if margin is not None and not LEAST_MARGIN <= margin <= LARGEST_MARGIN:
+        raise UsageError(
+            f"--margin {margin:g}: give a difference in HPT from {LEAST_MARGIN:g} to {LARGEST_MARGIN:g}."
+        )
     accuracies = None if planted is None else read_accuracies(planted)
-    show_report(run, as_json, measured=CorrectionData(accuracies, annotations))
+    show_report(run, as_json, measured=CorrectionData(accuracies, annotations), margin=margin)
 
 
 def show_report(
@@ -68,6 +82,7 @@ def show_report(
     as_json: bool,
     scenario: Scenario | None = None,
     measured: CorrectionData | None = None,
+    margin: float | None = None,
 ) -> None:
     """Write the reports, and print the table or the JSON.
 
@@ -79,11 +94,12 @@ def show_report(
     from hallulab.simulator.report.document import build_summary
     from hallulab.simulator.report.write import CorrectionData, write_reports
     from hallulab.simulator.show.terminal import print_document
+    from hallulab.simulator.statistics.sequence import MARGIN
 
     journals = None if folder.is_in_shards else folder.read_journals()
     if folder.is_empty or (journals is not None and not journals.heads):
         raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
-    made = write_reports(folder, journals, scenario, measured or CorrectionData())
+    made = write_reports(folder, journals, scenario, measured or CorrectionData(), margin or MARGIN)
     found = made.of(RunFailures)
     if as_json:
         print_warnings(found)

@@ -149,7 +149,7 @@ def _require_decidable(settings: RunSettings, judge: bool) -> None:
 
 
 async def detect_from_options(options: DetectOptions) -> tuple[RunFolder, Scenario]:
-    """Judge the turns of a saved run that lack a verdict.
+    """Judge the turns of a saved run that lack a verdict, then ask again about some that have one.
 
     Returns:
         The run folder, and the pack.
@@ -158,12 +158,16 @@ async def detect_from_options(options: DetectOptions) -> tuple[RunFolder, Scenar
         UsageError: folder, experiment file or a detector are at fault.
         OperationalError: server, endpoint or disk failed.
     """
+    if options.again is not None and options.again < 1:
+        raise UsageError(f"--again {options.again}: give the number of replies to ask about again, from 1.")
     folder = RunFolder(Path(options.folder))
     folder.require()
     fields = {**options.collect_model_fields(), "detectors": options.detectors}
     experiment, words = load_saved_experiment(folder, options.config_path, fields)
     settings = RunSettings.from_options(options, batch=options.batch)
-    return folder, await run_experiment(experiment, folder, settings, simulate=False, words=words)
+    return folder, await run_experiment(
+        experiment, folder, settings, simulate=False, words=words, again=options.again or 0
+    )
 
 
 async def branch_from_options(options: BranchOptions) -> tuple[RunFolder, Scenario]:

@@ -23,7 +23,7 @@ from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation, Message, Turn, Verdict
 from hallulab.simulator.engine.conversation import ConversationKey, build_ended_conversation, converse
-from hallulab.simulator.engine.participants import Participants, build_view
+from hallulab.simulator.engine.participants import Participants, build_view, reorder_passages
 from hallulab.simulator.engine.plan import Job
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.journals import VerdictKey, build_verdict_key, derive_next_try
@@ -132,6 +132,8 @@ class ConversationTask:
     group: int
     """Number of a group of conversations. They share answers of models, which are kept for all of them."""
     of_group: int = 1
+    again: bool = False
+    """True if detectors are asked again: with another seed, and other passages first."""
     earlier: tuple[Turn, ...] = ()
     """The turns of the conversation to be simulated that are there already, because it was cut off."""
 
@@ -205,7 +207,7 @@ class LocalExecutor:
                 assert conversation is not None
                 if lacking:
                     conversation = await self._find_evidence(conversation, emit)
-                await self._judge(conversation, lacking, emit)
+                await self._judge(conversation, lacking, emit, task.again)
         finally:
             if self._groups[task.group].one_ended():
                 del self._groups[task.group]
@@ -251,22 +253,32 @@ class LocalExecutor:
             emit(EvidenceFound(found))
         return found
 
-    async def _judge(self, conversation: Conversation, lacking: Sequence[VerdictKey], emit: Emit) -> None:
+    async def _judge(
+        self, conversation: Conversation, lacking: Sequence[VerdictKey], emit: Emit, again: bool
+    ) -> None:
         said = conversation.history(len(conversation.turns))
         async with asyncio.TaskGroup() as tasks:
             for key in lacking:
-                tasks.create_task(self._judge_turn(conversation, said, key, emit))
+                tasks.create_task(self._judge_turn(conversation, said, key, emit, again))
 
     async def _judge_turn(
-        self, conversation: Conversation, said: Sequence[Message], key: VerdictKey, emit: Emit
+        self,
+        conversation: Conversation,
+        said: Sequence[Message],
+        key: VerdictKey,
+        emit: Emit,
+        again: bool,
     ) -> None:
         turn = conversation.turns[key.turn]
         async with self._judgement_slots:
             # A turn is two messages, and the depth counts those before a branch, too.
             before = said[: 2 * conversation.depth(turn.index)]
             view = build_view(turn, before, self._participants.evidence)
+            detector = self._detectors[key.detector]
+            if again:
+                detector, view = self._participants.second_detectors[key.detector], reorder_passages(view)
             with self._participants.count_as_work():
-                [judgement] = await run_detector(self._detectors[key.detector], [view])
+                [judgement] = await run_detector(detector, [view])
         require_running()
         emit(VerdictDone(Verdict(**dict(judgement), **key._asdict())))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 
 from hallulab.agents.models.adaptive import AdaptiveLimits
 from hallulab.agents.models.batch import BatchTransport
@@ -28,6 +30,9 @@ from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage
 from hallulab.simulator.engine.plan import Job
 from hallulab.simulator.records.choices import choose_language, draw_user_model, select_personas
 from hallulab.simulator.records.experiment import Component, Experiment
+
+OTHER_SEED = 1_000_003
+"""Added to the seed where detectors are asked again: far above what they add to it for samples."""
 
 
 class Participants:
@@ -77,6 +82,22 @@ class Participants:
             check_script(persona, self._by_name)
         if waves is not None:
             require_batchable(self.detectors)
+
+    @cached_property
+    def second_detectors(self) -> Mapping[str, Detector]:
+        """The detectors as they are asked again, by name: those that ask a model have another seed.
+
+        Their thresholds are the first ones': one that was fitted here belongs to a seed.
+        """
+        seed = self._experiment.seed + OTHER_SEED
+        other = self._experiment.model_copy(update={"seed": seed})
+        made = make_detectors(other, self._pool, self._scenario.identity_thresholds)
+        found = {}
+        for first, second in zip(self.detectors, made, strict=True):
+            if first.scoring is not None and first.threshold is not None:
+                second.use_calibrated(first.threshold)
+            found[first.name] = second if first.traits.needs_model else first
+        return found
 
     def keep_answers(self) -> AbstractContextManager[None]:
         """Keep answers of models until the block ends, for all who ask the same."""
@@ -187,6 +208,15 @@ def build_view(turn: Turn, history: Sequence[Message], evidence: EvidenceSource 
         reply=turn.reply,
         knowledge=None if evidence is None else evidence.retriever,
     )
+
+
+def reorder_passages(view: TurnView) -> TurnView:
+    """Return a view with its passages in another order, drawn by its texts; the same with less than two."""
+    passages = list(view.passages)
+    random.Random(digest([view.question, view.reply])).shuffle(passages)  # noqa: S311 - no secret
+    if passages == list(view.passages):
+        passages.reverse()
+    return view.model_copy(update={"passages": tuple(passages)})
 
 
 def is_model_needed(detectors: Sequence[Detector]) -> bool:

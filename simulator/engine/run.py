@@ -18,6 +18,7 @@ from hallulab.chatbots.registry import is_searching
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
+from hallulab.simulator.engine.asking_again import ask_again
 from hallulab.simulator.engine.execution import execute, freeze_long_lived_objects
 from hallulab.simulator.engine.executors import ConversationWork, Executor, LocalExecutor, read_vectors
 from hallulab.simulator.engine.models import (
@@ -198,6 +199,7 @@ async def run_experiment(
     branching: Branching | None = None,
     strategy: Strategy | None = None,
     words: UserWords | None = None,
+    again: int = 0,
 ) -> Scenario:
     """Run an experiment into its folder, and return the pack that it was run with.
 
@@ -210,6 +212,7 @@ async def run_experiment(
         simulate: see `Run`, as for `judge` and `branching`.
         strategy: has the conversations simulated and judged; None: all that are planned, at once.
         words: whom the user has named, where the experiment is a run folder's; None: all of it is the user's.
+        again: replies that each detector is asked about again afterwards.
 
     Raises:
         UsageError: the experiment has a contradiction, or does not fit the folder.
@@ -248,6 +251,9 @@ async def run_experiment(
                     await execute(detectors, jobs, folder, run.progress, counting, executor)
                 else:
                     await strategy(run, executor, made_by, counting)
+                if again:
+                    detectors = run.participants.detectors
+                    await ask_again(detectors, folder, run.progress, executor, again, experiment.seed)
             if any(bot.kind == GUARDED for bot in experiment.chatbots):
                 write_guard_log(folder)
     return scenario

@@ -7,7 +7,7 @@ anybody have to be better than it. The rest are ranked by HPT-1 and the paired t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.comparisons import Comparison
@@ -62,7 +62,7 @@ class Finding(Frozen):
 
 
 def build_findings(
-    sums: RunSums, rows: Sequence[Row], comparisons: Sequence[Comparison]
+    sums: RunSums, rows: Sequence[Row], comparisons: Sequence[Comparison], margin: float = MARGIN
 ) -> tuple[Finding, ...]:
     """Make a finding for every detector, in the order of the rows.
 
@@ -72,6 +72,7 @@ def build_findings(
     Args:
         rows: of these sums.
         comparisons: of these sums.
+        margin: difference in HPT-1 that it is planned for.
     """
     return tuple(
         _build_finding(
@@ -79,23 +80,26 @@ def build_findings(
             sums,
             [row for row in rows if row.detector == detector],
             [line for line in comparisons if line.detector == detector and line.metric == "hpt_1"],
+            margin,
         )
         for detector in dict.fromkeys(row.detector for row in rows)
     )
 
 
 def _build_finding(
-    detector: str, sums: RunSums, rows: Sequence[Row], comparisons: Sequence[Comparison]
+    detector: str, sums: RunSums, rows: Sequence[Row], comparisons: Sequence[Comparison], margin: float
 ) -> Finding:
-    ranked, set_aside = _set_aside([row for row in rows if row.hpt_1 is not None])
-    rates = {row.chatbot: row.hpt_1 for row in ranked if row.hpt_1 is not None}
+    scored = {row.chatbot: (row.hpt_1, row.answered) for row in rows if row.hpt_1 is not None}
+    set_aside = find_set_aside(scored)
+    rates = {name: hpt for name, (hpt, _) in scored.items() if name not in set_aside}
     not_scored = tuple(row.chatbot for row in rows if row.hpt_1 is None)
     least = compute_least_pairs(len(comparisons))
     finding = Finding(
         detector=detector,
-        compared=len(ranked) + len(set_aside),
+        compared=len(scored),
         not_scored=not_scored,
         set_aside=set_aside,
+        margin=margin,
         least_personas=least,
     )
     if len(rates) < 2:
@@ -106,7 +110,7 @@ def _build_finding(
         return finding if not_scored else finding.model_copy(update={"best": lowest})
     closest = rates[undecided[0]]
     tied = [name for name in undecided if rates[name] == closest]
-    pairs = [_plan_pair(lowest, name, detector, sums, comparisons) for name in tied]
+    pairs = [_plan_pair(lowest, name, detector, sums, comparisons, margin) for name in tied]
     line, plan = max(pairs, key=lambda pair: pair[1].pairs or 0)
     is_tie = closest == rates[lowest]
     return finding.model_copy(
@@ -123,21 +127,29 @@ def _build_finding(
     )
 
 
-def _set_aside(rows: Sequence[Row]) -> tuple[list[Row], tuple[str, ...]]:
-    """Return the rows that are ranked, in their order, and the names of the others."""
-    left = sorted(rows, key=lambda row: (row.hpt_1, -1 if row.answered is None else row.answered))
+def find_set_aside(scored: Mapping[str, tuple[float, float | None]]) -> tuple[str, ...]:
+    """Return the chatbots that are not ranked, because they answer less than one that is.
+
+    >>> find_set_aside({"silent": (0.0, 0.1), "vanilla": (0.4, 1.0), "editor": (0.2, 0.98)})
+    ('silent',)
+
+    Args:
+        scored: HPT and share of answered replies of each chatbot with a scored turn.
+    """
+    shares = {name: answered for name, (_, answered) in scored.items()}
+    left = sorted(scored, key=lambda name: (scored[name][0], shares[name] is not None, shares[name] or 0.0))
     aside = []
-    while any(answers_less(left[0].answered, other.answered) for other in left[1:]):
-        aside.append(left.pop(0).chatbot)
-    return [row for row in rows if row in left], tuple(aside)
+    while any(answers_less(shares[left[0]], shares[other]) for other in left[1:]):
+        aside.append(left.pop(0))
+    return tuple(aside)
 
 
 def _plan_pair(
-    one: str, other: str, detector: str, sums: RunSums, comparisons: Sequence[Comparison]
+    one: str, other: str, detector: str, sums: RunSums, comparisons: Sequence[Comparison], margin: float
 ) -> tuple[Comparison, PairsPlan]:
     """Return the comparison of two chatbots, and the pairs that would tell them apart."""
     line = next(item for item in comparisons if {item.a, item.b} == {one, other})
-    return line, plan_pairs(*sums.pair(line.a, line.b, detector, "hpt_1").ratios())
+    return line, plan_pairs(*sums.pair(line.a, line.b, detector, "hpt_1").ratios(), margin)
 
 
 def _is_below(lower: str, higher: str, comparisons: Sequence[Comparison]) -> bool:

@@ -40,7 +40,7 @@ from hallulab.agents.models.replicas import Answered
 from hallulab.agents.served_model import ClaimChecks
 from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.attacks.attack import AttackRecord
-from hallulab.scenarios.transcript import Conversation, Frozen, Passage
+from hallulab.scenarios.transcript import Conversation, Frozen, Passage, Verdict
 from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.corrections import UNKNOWN
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row
@@ -48,10 +48,11 @@ from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import RunSums
 from hallulab.simulator.records.experiment_fields import Prices
 from hallulab.simulator.records.experiment_json import BranchedFrom, SavedExperiment
-from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.journals import Journals, VerdictKey
 from hallulab.simulator.show.columns import Column, group_rows
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.prevalence import DetectorErrors
+from hallulab.simulator.statistics.sequence import MARGIN
 
 READER = 55
 """Metrics of a lower order stand before the conversations on the page, others behind them."""
@@ -123,6 +124,10 @@ class RunFacts:
     """All that could be retrieved; None: not known."""
     planned: int = 0
     """Conversations of the run, as planned."""
+    again: Mapping[VerdictKey, Verdict] = field(default_factory=dict)
+    """Second verdicts (`hallulab detect --again`), by the key of the first ones."""
+    margin: float = MARGIN
+    """Difference in HPT-1 that personas are planned for."""
 
 
 @dataclass(frozen=True)

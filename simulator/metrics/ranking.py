@@ -65,7 +65,7 @@ class Comparisons(Metric):
     def result(self, tallied: Tallied) -> ComparisonSection:
         """Compare every two chatbots, and find the best."""
         comparisons = compare(tallied.sums, self.run.chatbots, self.run.detectors)
-        findings = build_findings(tallied.sums, tallied.rows, comparisons)
+        findings = build_findings(tallied.sums, tallied.rows, comparisons, self.run.margin)
         return ComparisonSection(findings=findings, comparisons=comparisons)
 
     @classmethod

@@ -170,6 +170,10 @@ class RowSums:
         """Return the share of HPT-1's variance that more seeds remove (`intervals`)."""
         return self._people.seed_share()
 
+    def seed_variance(self) -> float | None:
+        """Return the variance of a conversation's HPT between seeds of one persona; None: one seed each."""
+        return self._people.seed_variance()
+
 
 class HalfSums:
     """One chatbot's conversations in halves by repeat: each persona's seeds in turn."""

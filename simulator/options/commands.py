@@ -95,6 +95,14 @@ class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
     folder: Annotated[StrPath, RUN]
     detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
     _: KW_ONLY
+    again: Annotated[
+        int | None,
+        Flag(
+            "Ask each detector again about so many replies that it scored, by another seed and with passages "
+            "in another order: the report says how many verdicts flip.",
+            least=1,
+        ),
+    ] = None
     batch: Annotated[BatchService | None, BATCH] = None
 
 

@@ -47,6 +47,9 @@ class RunFolder:
         self.verdicts = path / "verdicts.jsonl"
         self.turns = path / "turns.jsonl"
         """Turns of conversations that were cut off (`hallulab.simulator.engine.execution`)."""
+        self.again = path / "again.jsonl"
+        """Second verdicts on some replies (`hallulab detect --again`), one file also where journals are in
+        shards."""
         self.audit = path / "audit.jsonl"
         self.report = path / "report.json"
         self.table = path / "report.csv"
@@ -82,6 +85,7 @@ class RunFolder:
             self.free_conversations,
             self.verdicts,
             self.turns,
+            self.again,
             *list_shards(self.verdicts),
             self.audit,
             self.conversations,

@@ -167,6 +167,29 @@ def read_journals(conversations: Path, verdicts: Path) -> Journals:
     )
 
 
+def read_second_verdicts(path: Path, first: Journals) -> Journals:
+    """Read the second verdicts on replies, each of which has the key of the first one that it repeats.
+
+    Those on a reply without that first verdict, or with one of another version, are left out.
+
+    Args:
+        path: the journal of second verdicts; it need not exist.
+        first: the conversations, and the first verdicts.
+
+    Raises:
+        UsageError: a line is wrong; names it.
+    """
+    found, known = _Verdicts(path), set(first.keys)
+    places = [place for place in found.counting() if found.keys[place] in known]
+    return Journals(
+        first.conversations,
+        found.stored.some(places),
+        first.heads,
+        [found.keys[place] for place in places],
+        frozenset(found.keys[place] for place in places if found.failed[place]),
+    )
+
+
 def read_shard(conversations: Path, verdicts: Path, shard: int) -> Journals:
     """Read both journals of a shard.
 

@@ -12,13 +12,15 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario, load_without_documents
 from hallulab.scenarios.text.chunking import cut_into_passages
-from hallulab.scenarios.transcript import Conversation
+from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.known_errors import derive_from_calibration
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
 from hallulab.simulator.records.choices import compute_scenario_version
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.journals import Journals, VerdictKey, read_second_verdicts
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 
@@ -75,6 +77,16 @@ def count_planned(experiment: Experiment, scenario: Scenario) -> int:
     users = len(scenario.personas) if experiment.personas is None else len(experiment.personas)
     users = min(users, experiment.limit or users) * experiment.repeats
     return (experiment.count or users) * len(experiment.chatbots)
+
+
+def index_second_verdicts(folder: RunFolder, journals: Journals) -> dict[VerdictKey, Verdict]:
+    """Return the second verdicts of a run by the key of the first ones.
+
+    Raises:
+        UsageError: their journal is damaged.
+    """
+    second = read_second_verdicts(folder.again, journals)
+    return dict(zip(second.keys, second.verdicts, strict=True))
 
 
 def derive_detector_errors(judged: Iterable[tuple[str, str]]) -> dict[str, DetectorErrors]:

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from hallulab.simulator.report.facts import (
     build_facts,
     build_flaw_finder,
     get_personas,
+    index_second_verdicts,
     order_names,
 )
 
@@ -126,9 +127,8 @@ def count_part(part: ShardTask) -> Counted:
     if chatbots - set(part.chatbots) or {name for name, _ in judged} - set(part.detectors):
         return Counted(chatbots, judged, None)
     personas = get_personas(saved, part.scenario)
-    counts = RunCounts(
-        build_facts(saved, part.chatbots, part.detectors, part.annotations, personas, part.scenario)
-    )
+    facts = build_facts(saved, part.chatbots, part.detectors, part.annotations, personas, part.scenario)
+    counts = RunCounts(replace(facts, again=index_second_verdicts(folder, journals)))
     flaws_of = build_flaw_finder(saved, personas)
     for conversation, found in journals.judged():
         counts.add(conversation, index_by_detector(found), flaws_of(conversation))

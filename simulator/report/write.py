@@ -27,6 +27,7 @@ from hallulab.simulator.report.facts import (
     build_flaw_finder,
     derive_detector_errors,
     get_personas,
+    index_second_verdicts,
     load_pack,
     order_names,
 )
@@ -34,6 +35,7 @@ from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.show.document import ShownDocument
+from hallulab.simulator.statistics.sequence import MARGIN
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ def write_reports(
     journals: Journals | None = None,
     scenario: Scenario | None = None,
     measured: CorrectionData = NOTHING_MEASURED,
+    margin: float = MARGIN,
 ) -> RunReport:
     """Make the reports from the folder's journals, write them, and return the report.
 
@@ -64,6 +67,7 @@ def write_reports(
         journals: those of the folder, if they were read already.
         scenario: the run's pack, if it was read already.
         measured: what the numbers are corrected by.
+        margin: difference in HPT-1 that the number of personas needed is planned for.
 
     Raises:
         UsageError: experiment.json, the journals or annotations are wrong, a report is a link to elsewhere,
@@ -72,7 +76,7 @@ def write_reports(
     """
     folder.require()
     folder.refuse_links_out((*folder.derived, folder.pages))
-    run = _RunReporter(folder, scenario, measured)
+    run = _RunReporter(folder, scenario, measured, margin)
     if journals is None and folder.is_in_shards and is_mergeable():
         with folder.new_pages() as pages:
             return run.write_of_shards(pages)
@@ -127,6 +131,7 @@ class _RunReporter:
         folder: the run.
         scenario: the run's pack, if it was read already.
         measured: what the numbers are corrected by.
+        margin: difference in HPT-1 that personas are planned for.
 
     Raises:
         UsageError: experiment.json is wrong.
@@ -137,8 +142,9 @@ class _RunReporter:
         folder: RunFolder,
         scenario: Scenario | None = None,
         measured: CorrectionData = NOTHING_MEASURED,
+        margin: float = MARGIN,
     ) -> None:
-        self._folder, self._measured = folder, measured
+        self._folder, self._measured, self._margin = folder, measured, margin
         self.saved = folder.read_experiment()
         """Its experiment.json; None: it has none."""
         self._pack = load_pack(self.saved, scenario)
@@ -191,7 +197,8 @@ class _RunReporter:
         chatbots, detectors = self._name(journals)
         judged = {(key.detector, key.version) for key in journals.keys}
         annotations = self._count_annotations(lambda: journals.conversations)
-        counts = RunCounts(self._build_facts(chatbots, detectors, judged, annotations))
+        facts = self._build_facts(chatbots, detectors, judged, annotations)
+        counts = RunCounts(replace(facts, again=index_second_verdicts(self._folder, journals)))
         flaws_of = build_flaw_finder(self.saved, self._personas)
         for conversation, found in journals.judged():
             flaws = flaws_of(conversation)
@@ -236,6 +243,7 @@ class _RunReporter:
             else {name: derive_from_planted_errors(one) for name, one in known.items()},
             why_unknown=UNKNOWN if known is None else UNMEASURED,
             free=self._folder.read_free_running().current(saved) if branched else None,
+            margin=self._margin,
         )
 
     def _count_annotations(self, conversations: Callable[[], Iterable[Conversation]]) -> Annotations:

@@ -80,6 +80,16 @@ def measure_spread(values: Sequence[float]) -> Spread:
     return Spread(len(own), float(mean), float(np.sum((own - mean) ** 2)))
 
 
+def pool_seed_variance(spreads: Sequence[Spread]) -> float | None:
+    """Return the variance between seeds of one persona, pooled over personas; None: none has two seeds.
+
+    >>> pool_seed_variance([measure_spread([0.0, 2.0]), measure_spread([4.0, 6.0])])
+    2.0
+    """
+    freedom = sum(one.seeds - 1 for one in spreads)
+    return sum(one.squares for one in spreads) / freedom if freedom else None
+
+
 def combine_spreads(spreads: Sequence[Spread]) -> float | None:
     """Return the share of the mean's variance that more seeds of the same personas remove at most.
 
@@ -90,10 +100,10 @@ def combine_spreads(spreads: Sequence[Spread]) -> float | None:
     """
     counts = np.array([one.seeds for one in spreads], dtype=np.float64)
     personas, number = len(counts), counts.sum()
-    if personas < 2 or number == personas:
+    of_seeds = pool_seed_variance(spreads)
+    if personas < 2 or of_seeds is None:
         return None
     means = np.array([one.mean for one in spreads])
-    of_seeds = sum(one.squares for one in spreads) / (number - personas)
     between = float(np.sum(counts * (means - counts @ means / number) ** 2)) / (personas - 1)
     usual = (number - counts @ counts / number) / (personas - 1)
     of_personas = max(0.0, (between - of_seeds) / usual)
@@ -239,8 +249,15 @@ class PersonTable:
         return [Ratio(over, under) for over, under in pairs if under]
 
     def seed_share(self) -> float | None:
-        """Return the share of the variance that more seeds remove ."""
-        return combine_spreads(list(map(Spread, self._seeds, self._means, self._squares)))
+        """Return the share of the variance that more seeds remove."""
+        return combine_spreads(self._list_spreads())
+
+    def seed_variance(self) -> float | None:
+        """Return the variance between seeds of one persona; None: none has two seeds."""
+        return pool_seed_variance(self._list_spreads())
+
+    def _list_spreads(self) -> list[Spread]:
+        return list(map(Spread, self._seeds, self._means, self._squares))
 
     def __len__(self) -> int:
         return len(self._persons)

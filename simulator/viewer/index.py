@@ -55,8 +55,10 @@ COUNT(*) FILTER (WHERE stop = 'error') FROM chats
 """
 
 _RATES = """
-SELECT chatbot, detector, SUM(counts), SUM(spans * counts) FROM verdicts JOIN chats
-ON chats.id = verdicts.chat GROUP BY chatbot, detector ORDER BY detector, chatbot
+SELECT chatbot, detector, SUM(counts), SUM(spans * counts), said.answers, said.declines
+FROM verdicts JOIN chats ON chats.id = verdicts.chat JOIN
+(SELECT chatbot, SUM(answers) AS answers, SUM(declines) AS declines FROM chats GROUP BY chatbot) AS said
+USING (chatbot) GROUP BY chatbot, detector ORDER BY detector, chatbot
 """
 
 
@@ -84,11 +86,21 @@ class Rate(NamedTuple):
     turns: int
     """Turns that it scored and localised."""
     hallucinations: int
+    answers: int
+    """Replies of the chatbot that answer, scored or not, in the first conversations (`CLASSIFIED`)."""
+    declines: int
+    """Those that decline, likewise."""
 
     @property
     def hpt(self) -> float:
         """Hallucinations per such turn, where there is one."""
         return self.hallucinations / self.turns
+
+    @property
+    def answered(self) -> float | None:
+        """Share of the replies that answer or decline that answers; None: there are none."""
+        replies = self.answers + self.declines
+        return self.answers / replies if replies else None
 
 
 class RunIndex:

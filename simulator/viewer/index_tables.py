@@ -13,10 +13,15 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.simulator.metrics.hallucinations import is_answer
 from hallulab.simulator.records.journals import build_header, derive_first_try
 
-LAYOUT = 4
+LAYOUT = 5
 """Version of the tables, and of what is kept in them."""
+
+CLASSIFIED = 2_000
+"""Conversations whose replies are classified: rules take 0.2 ms a reply, and the shares of so many show a
+chatbot that declines."""
 
 TABLES = ("known", "files", "chats", "verdicts")
 
@@ -30,7 +35,8 @@ CREATE TABLE chats (
     number INTEGER PRIMARY KEY, base TEXT NOT NULL UNIQUE, id TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
     place INTEGER NOT NULL, scenario TEXT NOT NULL, persona TEXT NOT NULL, chatbot TEXT NOT NULL,
     seed INTEGER NOT NULL, depth INTEGER NOT NULL, turns INTEGER NOT NULL, stop TEXT NOT NULL,
-    failed INTEGER NOT NULL, flagged INTEGER NOT NULL, hit INTEGER NOT NULL, judged INTEGER NOT NULL
+    failed INTEGER NOT NULL, answers INTEGER NOT NULL, declines INTEGER NOT NULL, flagged INTEGER NOT NULL,
+    hit INTEGER NOT NULL, judged INTEGER NOT NULL
 );
 CREATE INDEX chats_in_order ON chats (number);
 CREATE INDEX chats_by_chatbot ON chats (chatbot);
@@ -81,13 +87,17 @@ def add_chat(db: sqlite3.Connection, file: str, place: int, chat: Conversation) 
     if before is not None and not before[0]:
         return  # the first that succeeded counts
     db.execute("DELETE FROM chats WHERE base = ?", (base,))
+    (last,) = db.execute("SELECT COALESCE(MAX(number), 0) FROM chats").fetchone()
+    kinds = [is_answer(turn.reply) for turn in chat.turns] if last < CLASSIFIED else []
     db.execute(
         "INSERT OR IGNORE INTO chats (base, id, file, place, scenario, persona, chatbot, seed, depth, turns, "
-        "stop, failed, flagged, hit, judged) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, "
+        "stop, failed, answers, declines, flagged, hit, judged) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, "
         "(SELECT COUNT(*) FROM verdicts WHERE chat = ?2))",
         (
             *(base, chat.id, file, place, chat.scenario, chat.persona, chat.chatbot, chat.seed),
             *(chat.depth(0), len(chat.turns), chat.stop_reason, build_header(chat).failed),
+            *(kinds.count(True), kinds.count(False)),
         ),
     )
     _count_flagged(db, chat.id)  # verdicts of another shard may have been read before

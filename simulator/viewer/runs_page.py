@@ -8,11 +8,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack_files import load_without_documents
+from hallulab.simulator.metrics.findings import find_set_aside
 from hallulab.simulator.records.choices import count_users
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.viewer.index import Rate
@@ -109,12 +110,31 @@ class RunPages:
         }
 
 
-def find_fewest(rates: Sequence[Rate]) -> list[Rate]:
-    """Return for each detector that scored a turn the chatbot with the fewest hallucinations per turn."""
-    found: dict[str, Rate] = {}
-    for rate in (one for one in rates if one.turns):
-        found[rate.detector] = min(found.get(rate.detector, rate), rate, key=lambda one: one.hpt)
-    return list(found.values())
+class Fewest(NamedTuple):
+    """The chatbots with the fewest hallucinations per turn, by a detector."""
+
+    detector: str
+    chatbots: Sequence[str]
+    """All that tie."""
+    hpt: float
+
+
+def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
+    """Return for each detector that scored a turn the chatbots with the fewest hallucinations per turn.
+
+    Those that answer less than another one with more are left out, as in the report (`find_set_aside`).
+    """
+    scored: dict[str, dict[str, Rate]] = {}
+    for rate in rates:
+        if rate.turns:
+            scored.setdefault(rate.detector, {})[rate.chatbot] = rate
+    found = []
+    for detector, own in scored.items():
+        aside = find_set_aside({name: (rate.hpt, rate.answered) for name, rate in own.items()})
+        ranked = {name: rate.hpt for name, rate in own.items() if name not in aside}
+        least = min(ranked.values())
+        found.append(Fewest(detector, [name for name, hpt in ranked.items() if hpt == least], least))
+    return found
 
 
 class RunWatcher:
@@ -220,5 +240,5 @@ def _describe_row(run: ShownRun, at_once: bool) -> dict[str, Any]:
     run.updater.update(at_once)
     saved = run.folder.read_experiment()
     rates = () if run.updater.is_working else run.index.rate()
-    best, counts = find_fewest(rates), run.updater.count()
-    return {"run": run, "counts": counts, "best": best, "saved": saved, "problem": ""}
+    fewest, counts = find_fewest(rates), run.updater.count()
+    return {"run": run, "counts": counts, "fewest": fewest, "saved": saved, "problem": ""}

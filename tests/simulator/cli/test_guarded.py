@@ -88,7 +88,9 @@ def test_json_has_a_line_for_each_guarded_reply(hallulab: Hallulab, once: Path) 
 def test_guards_are_printed_without_corrected_numbers(hallulab: Hallulab, once: Path) -> None:
     ended = hallulab("report", once, "--guards", "--annotations", once / "annotations.jsonl")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "error: --guards corrects no numbers. Leave out --planted and --annotations.\n"
+    assert (
+        ended.err == "error: --guards prints no numbers. Leave out --planted, --annotations and --margin.\n"
+    )
 
 
 def test_a_run_without_guarded_replies_is_one_sentence(hallulab: Hallulab, demo_replay: RunFolder) -> None:

@@ -76,6 +76,33 @@ def test_annotations_of_the_run_folder_correct_the_numbers_everywhere(
     assert Run(run.path).report().corrected[1].corrected_hpt_1 == 0.5
 
 
+def test_personas_are_planned_for_the_margin_that_is_given(hallulab: CommandLine, tmp_path: Path) -> None:
+    chats = [conversation(f"{bot}{n}", ["one"], bot, f"p{n}") for bot in "ab" for n in range(6)]
+    flagged = {chat.id for chat in chats[:3]}
+    run = write_run(
+        tmp_path / "run", chats, [scored(one.id, 0, [(0, 3)] if one.id in flagged else []) for one in chats]
+    )
+    needed = []
+    for given in ([], ["--margin", "0.1"]):
+        ended = hallulab("report", run.path, *given)
+        [found] = json.loads(run.report.read_text())["findings"]
+        needed.append((found["margin"], found["personas_needed"]))
+        needs = f"differ by {found['margin']:g} per turn, needs about {found['personas_needed']:,}"
+        assert needs in " ".join(ended.out.split())
+    assert needed == [(0.2, 128), (0.1, 505)]
+
+
+@pytest.mark.parametrize("margin", ["0", "-0.1", "nan", "inf", "1e-9"])
+def test_no_personas_are_planned_for_a_difference_that_nobody_counts(
+    hallulab: CommandLine, run: RunFolder, margin: str
+) -> None:
+    ended = hallulab("report", run.path, f"--margin={margin}")
+    shown = f"{float(margin):g}"
+    assert ended.code == 2
+    assert ended.err == f"error: --margin {shown}: give a difference in HPT from 0.001 to 10.\n"
+    assert not run.report.exists()
+
+
 def test_another_file_is_read_and_the_folder_s_own_is_left_as_it_is(
     hallulab: CommandLine, run: RunFolder, tmp_path: Path
 ) -> None:

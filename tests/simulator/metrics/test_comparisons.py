@@ -141,9 +141,9 @@ def test_branches_of_one_seed_are_no_seeds() -> None:
     assert (line.pairs, line.seed_share) == (2, None)
 
 
-def find(held: Held, bots: Sequence[str]) -> Finding:
+def find(held: Held, bots: Sequence[str], margin: float = 0.2) -> Finding:
     tallies = tally(held, bots)
-    [only] = build_findings(tallies, build_rows(tallies), compare(tallies, bots, ["d"]))
+    [only] = build_findings(tallies, build_rows(tallies), compare(tallies, bots, ["d"]), margin)
     return only
 
 
@@ -172,6 +172,12 @@ def test_what_would_be_needed_is_planned_for_the_two_lowest() -> None:
     found = finding(vanilla=[2] * 6, editor=[2, 1, 2, 1, 2, 1], agent=[1] * 6)
     assert (found.undecided, found.pairs, found.difference) == (("editor", "agent"), 6, 0.5)
     assert (found.margin, found.personas_needed, found.not_planned) == (0.2, 128, None)
+
+
+def test_half_the_margin_needs_four_times_the_personas() -> None:
+    held = talks({"editor": [2, 1, 2, 1, 2, 1], "agent": [1] * 6})
+    plans = [find(held, ["editor", "agent"], margin) for margin in (0.4, 0.2, 0.1)]
+    assert [(plan.margin, plan.personas_needed) for plan in plans] == [(0.4, 34), (0.2, 128), (0.1, 505)]
 
 
 def test_no_fewer_are_needed_than_the_test_can_do_with() -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.viewer import index
+from hallulab.simulator.viewer import index, index_tables
 from hallulab.simulator.viewer.index import Counts, Rate, RunIndex
 from tests.builders import conversation, scored, unscored
 from tests.simulator.viewer.serving import append
@@ -47,10 +47,19 @@ def test_it_counts_what_is_there(tmp_path: Path) -> None:
     _, found = index_of(tmp_path, CHATS, VERDICTS)
     assert found.count() == Counts(conversations=2, turns=3, verdicts=4, flagged=2, flaws=0)
     assert found.rate() == [
-        Rate("editor", "d", 1, 1),
-        Rate("vanilla", "d", 2, 1),
-        Rate("editor", "other", 0, 0),
+        Rate("editor", "d", 1, 1, 1, 0),
+        Rate("vanilla", "d", 2, 1, 2, 0),
+        Rate("editor", "other", 0, 0, 1, 0),
     ]
+
+
+def test_replies_are_classified_in_the_first_conversations_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_tables, "CLASSIFIED", 2)
+    chats = [conversation(id, ["I cannot find that.", "It is 200."]) for id in "abc"]
+    _, found = index_of(tmp_path, chats, [scored("a", 0)])
+    assert found.rate() == [Rate("vanilla", "d", 1, 0, 2, 2)]
 
 
 def test_it_reads_only_what_was_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +112,7 @@ def test_verdicts_on_replaced_tries_do_not_count(tmp_path: Path) -> None:
     verdicts = [scored("a", 0), scored("a", 1), unscored("a-try2", 0), scored("a-try2", 0)]
     _, found = index_of(tmp_path, [failed, again], verdicts)
     assert found.count().verdicts == 1
-    assert found.rate() == [Rate("vanilla", "d", 1, 0)]
+    assert found.rate() == [Rate("vanilla", "d", 1, 0, 3, 0)]
 
 
 def test_verdicts_that_come_before_their_conversation_count(tmp_path: Path) -> None:
@@ -117,7 +126,7 @@ def test_verdicts_that_come_before_their_conversation_count(tmp_path: Path) -> N
 def test_a_failed_verdict_is_replaced_and_another_is_not(tmp_path: Path) -> None:
     verdicts = [unscored("a", 0), scored("a", 0, [(0, 1)]), scored("a", 0)]
     _, found = index_of(tmp_path, CHATS[:1], verdicts)
-    assert found.rate() == [Rate("vanilla", "d", 1, 1)]
+    assert found.rate() == [Rate("vanilla", "d", 1, 1, 2, 0)]
 
 
 def test_who_reads_lines_meanwhile_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

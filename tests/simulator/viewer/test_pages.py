@@ -207,6 +207,20 @@ def test_a_damaged_run_leaves_the_others_on_the_page_of_all(
 
 
 def test_the_fewest_hallucinations_are_those_a_turn() -> None:
-    rates = [Rate("a", "d", 10, 5), Rate("b", "d", 4, 1), Rate("c", "d", 0, 0), Rate("a", "e", 0, 0)]
-    [found] = find_fewest(rates)
-    assert (found.detector, found.chatbot, found.hpt) == ("d", "b", 0.25)
+    rates = [
+        Rate("a", "d", 10, 5, 4, 0),
+        Rate("b", "d", 4, 1, 4, 0),
+        Rate("c", "d", 0, 0, 4, 0),
+        Rate("a", "e", 0, 0, 4, 0),
+    ]
+    assert find_fewest(rates) == [("d", ["b"], 0.25)]
+
+
+def test_a_chatbot_that_declines_never_has_the_fewest_hallucinations() -> None:
+    rates = [Rate("a", "d", 4, 2, 4, 0), Rate("silent", "d", 4, 0, 0, 4)]
+    assert find_fewest(rates) == [("d", ["a"], 0.5)]
+
+
+def test_all_that_tie_have_the_fewest_hallucinations() -> None:
+    rates = [Rate("a", "d", 6, 2, 6, 0), Rate("b", "d", 3, 1, 3, 0), Rate("c", "d", 4, 4, 4, 0)]
+    assert find_fewest(rates) == [("d", ["a", "b"], 2 / 6)]
