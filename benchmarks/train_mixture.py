@@ -134,8 +134,8 @@ def fit(inputs: Mapping[str, Numbers], labels: Mapping[str, Numbers], counts: Ma
     return Learnt(slopes, intercepts)
 
 
-def fit_sentences(data: Mapping[str, Sequence[MeasuredReply]]) -> Learnt:
-    """Fit the sentences whose label is known."""
+def fit_sentences(data: Mapping[str, Sequence[MeasuredReply]], names: Sequence[str] = SENTENCE) -> Learnt:
+    """Fit the sentences whose label is known; `names` are those of their measurements."""
     inputs, labels = {}, {}
     for name, replies in data.items():
         known = [
@@ -144,7 +144,7 @@ def fit_sentences(data: Mapping[str, Sequence[MeasuredReply]]) -> Learnt:
             for row, label in zip(one.sentences, one.labels, strict=True)
             if label is not None
         ]
-        inputs[name] = np.array([row for row, _ in known]).reshape(-1, len(SENTENCE))
+        inputs[name] = np.array([row for row, _ in known]).reshape(-1, len(names))
         labels[name] = np.array([float(label) for _, label in known])
     return fit(inputs, labels, COUNTS)
 
@@ -153,7 +153,7 @@ def reply_inputs(replies: Sequence[MeasuredReply], weights: LogisticWeights) -> 
     """Return the inputs of replies, of shape (replies that claim something, REPLY)."""
     rows = []
     for one in replies:
-        odds = [weights.log_odds(dict(zip(SENTENCE, row, strict=True))) for row in one.sentences]
+        odds = [weights.log_odds(dict(zip(weights.weights, row, strict=True))) for row in one.sentences]
         known = {word for passage in one.reply.passages for word in split_words(passage.text)}
         found = measure_reply(one.reply.reply, odds, known)
         rows.append([found[name] for name in REPLY])
@@ -165,11 +165,11 @@ def claiming(replies: Sequence[MeasuredReply]) -> list[MeasuredReply]:
     return [one for one in replies if len(one.sentences)]
 
 
-def learn(data: Mapping[str, Sequence[MeasuredReply]]) -> Mixture:
-    """Learn the mixture from some data sets."""
-    of_sentences = fit_sentences(data)
+def learn(data: Mapping[str, Sequence[MeasuredReply]], names: Sequence[str] = SENTENCE) -> Mixture:
+    """Learn the mixture from some data sets; `names` are those of the sentences' measurements."""
+    of_sentences = fit_sentences(data, names)
     gold = data.get("gold")
-    slopes = dict(zip(SENTENCE, map(float, of_sentences.weights), strict=True))
+    slopes = dict(zip(names, map(float, of_sentences.weights), strict=True))
     sentence = LogisticWeights(intercept=0.0, weights=slopes)
     intercept = -_level(gold, sentence) if gold else float(np.mean(list(of_sentences.intercepts.values())))
     sentence = LogisticWeights(intercept=intercept, weights=slopes)
@@ -189,7 +189,11 @@ def learn(data: Mapping[str, Sequence[MeasuredReply]]) -> Mixture:
 def _level(gold: Sequence[MeasuredReply], weights: LogisticWeights) -> float:
     """Return the log-odds from which as many of gold's sentences are flagged as the labels have."""
     odds = sorted(
-        (weights.log_odds(dict(zip(SENTENCE, row, strict=True))) for one in gold for row in one.sentences),
+        (
+            weights.log_odds(dict(zip(weights.weights, row, strict=True)))
+            for one in gold
+            for row in one.sentences
+        ),
         reverse=True,
     )
     wanted = sum(bool(label) for one in gold for label in one.labels)
@@ -200,11 +204,15 @@ def _best_cut(odds: Mapping[str, Numbers], labels: Mapping[str, Numbers]) -> flo
     """Return the log-odds from which flagging has the best F1, mean over the data sets."""
     levels = np.unique(np.concatenate(list(odds.values())))
     cuts = (levels[1:] + levels[:-1]) / 2
-    means = [
-        np.mean([f1_score(labels[name], odds[name] >= cut, zero_division=0.0) for name in odds])
-        for cut in cuts
-    ]
-    return float(cuts[int(np.argmax(means))])
+    scores = [_compute_f1(labels[name], odds[name][:, None] >= cuts) for name in odds]
+    return float(cuts[int(np.argmax(np.mean(scores, axis=0)))])
+
+
+def _compute_f1(labels: Numbers, flagged: NDArray[np.bool_]) -> Numbers:
+    """Return (cuts,): the F1 of each column of `flagged` (rows, cuts), 0 where nothing is right."""
+    found = labels.sum() + flagged.sum(0)
+    score: Numbers = 2 * (labels @ flagged) / np.maximum(found, 1)
+    return score
 
 
 def describe(name: str, replies: Sequence[MeasuredReply], mixture: Mixture) -> str:
