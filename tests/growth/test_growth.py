@@ -73,7 +73,7 @@ ELSEWHERE = {
     """,
     "looks for words that were planted, each by one `in`": "find_encounters",
     "numbers of texts that other functions of the table have read": """
-        correct describe_corrections compare_corrected compare_estimates compare_chatbots
+        correct describe_corrections compare_corrected compare_estimates compare_chatbots find_set_aside
         collect_calls compare_labels
         count_annotations collect_judged_turns collect_placed_turns compute_self_bleu
         read_accuracies read_documents read_folder copy_documents

@@ -116,7 +116,8 @@ def test_journals_are_read_before_and_after_judging_and_the_pack_once(
     ):
         assert code_and_error(*judge)[0] == 0
     both = [damaged.verdicts, damaged.conversations]
-    assert [call.args[0] for call in lines.mock_calls] == [*both, *both]
+    again = damaged.path / "again.jsonl"
+    assert [call.args[0] for call in lines.mock_calls] == [*both, *both, again]
     assert packs.call_count == 1
 
 

@@ -108,7 +108,7 @@ def test_a_prompt_without_its_rules_is_blocked(run_of: RunOf) -> None:
     careful, plain = (summarize_run(run_of(kind, "lexical")) for kind in ("prompt-engineered", "vanilla"))
     result = judge(plain, careful)
     [line] = result.lines
-    assert (result.verdict, line.before, line.now, line.p_worse) == ("blocked", 1.115385, 2.038462, 0.015625)
+    assert (result.verdict, line.before, line.now, line.p_worse) == ("blocked", 1.038462, 2.038462, 0.007812)
     assert judge(careful, plain).verdict == "passed"
 
 
