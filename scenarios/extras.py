@@ -7,6 +7,10 @@ from importlib.util import find_spec
 from hallulab.scenarios.errors import UsageError
 
 
+class MissingExtra(UsageError):
+    """A package of an extra is not installed."""
+
+
 def require_extra(extra: str, *modules: str, use: str) -> None:
     """Raise an error unless these modules are installed. It imports none of them.
 
@@ -16,11 +20,11 @@ def require_extra(extra: str, *modules: str, use: str) -> None:
         use: subject of the sentence: `Search by vectors`.
 
     Raises:
-        UsageError: one is not installed.
+        MissingExtra: one is not installed.
     """
     for module in modules:
         if find_spec(module) is None:
             distribution = module.replace("_", "-")
-            raise UsageError(
+            raise MissingExtra(
                 f"{use} needs {distribution}, which is not installed: pip install 'hallulab[{extra}]'"
             )

@@ -168,6 +168,22 @@ def test_a_command_that_lacks_an_extra_ends_with_code_2(
     )
 
 
+def test_documents_that_lack_an_extra_are_not_left_out(
+    hallulab: CommandLine, chats: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "fees.md").write_text("# Fees\n\nThe fee is 200 rupees.\n")
+    (folder / "rules.pdf").write_bytes(b"%PDF-1.4")
+    ended = hallulab("import", chats, "--out", tmp_path / "run", "--documents", folder)
+    assert (ended.code, ended.err) == (
+        2,
+        f"error: {folder}/rules.pdf: PDF needs pypdfium2, which is not installed: "
+        "pip install 'hallulab[documents]'\n",
+    )
+    assert not (tmp_path / "run").exists()
+
+
 def test_tables_of_text_are_documents_without_an_extra(tmp_path: Path) -> None:
     with Conversion() as conversion:
         assert conversion.read(Path("a.csv"), b"a,b\n1,2\n").text == "| a | b |\n| --- | --- |\n| 1 | 2 |"
