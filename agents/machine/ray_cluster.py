@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 import math
 import os
@@ -20,6 +19,7 @@ from typing import Any
 
 from hallulab.agents.machine.ray_nodes import require_same_installed
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.extras import require_extra
 
 LOCAL = "local"
 """The address of a cluster that is started here, and ends with the run."""
@@ -115,8 +115,7 @@ def _import_ray() -> Any:
     Raises:
         UsageError: it is not installed.
     """
-    if importlib.util.find_spec("ray") is None:
-        raise UsageError("--ray: Ray is not installed. Install it with `pip install 'hallulab[ray]'`.")
+    require_extra("ray", "ray", use="--ray")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     with _keeping_sigterm():
         ray = importlib.import_module("ray")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from hallulab.agents.machine.cache import Listener, silent
 from hallulab.agents.machine.weights import EMBEDDING_MODELS, locate_embedding_model
 from hallulab.scenarios.errors import OperationalError
+from hallulab.scenarios.extras import require_extra
 
 if TYPE_CHECKING:
     import numpy
@@ -63,7 +64,7 @@ class SentenceEmbedder:
         """See `Embedder.passages`.
 
         Raises:
-            UsageError: the model's folder does not exist.
+            UsageError: the model's folder does not exist, or the extra `local` is not installed.
             OperationalError: the weights cannot be fetched or loaded.
         """
         vectors: NDArray[numpy.float32] = self._model(max(1, (os.cpu_count() or 1) // 2)).encode_document(
@@ -82,6 +83,7 @@ class SentenceEmbedder:
         """Return the model for the current thread, which may use so many cores."""
         with self._loading:
             if self._loaded is None:
+                require_extra("local", "sentence_transformers", use=f"The embedding model {self.name}")
                 # A wrong name is told before torch is imported, which takes seconds.
                 path = locate_embedding_model(self.name, cache=self._cache, on_progress=self._on_progress)
                 self._limit(cores)

@@ -36,6 +36,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.embeddings import Batches, Embedder, SentenceEmbedder
 from hallulab.scenarios.errors import NO_HANDLE, OperationalError, ReplayMiss
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.chunking import DEFAULT_CHUNKING, Chunking, cut_into_passages
@@ -272,7 +273,7 @@ class KnowledgeBase:
             on_progress: told how far downloading and building are.
 
         Raises:
-            UsageError: the embedding model does not exist.
+            UsageError: the embedding model does not exist, or the extra `local` is not installed.
             OperationalError: the weights cannot be fetched, or the disk is full.
         """
         self._on_progress = on_progress
@@ -318,6 +319,7 @@ class KnowledgeBase:
 
     def _opened(self) -> VectorTable:
         if self._table is None:
+            require_extra("local", "lancedb", use="Search by vectors")
             ensure_built(self.folder, self.passages, self._embedder, self._tell)
             self._table = VectorTable(self.folder)
         return self._table

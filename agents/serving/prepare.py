@@ -41,6 +41,7 @@ from hallulab.agents.serving.flags import (
     measure_total_memory,
 )
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.transcript import Frozen
 
@@ -308,10 +309,14 @@ def configuration(source: Path | str) -> Mapping[str, Any]:
     """Return the config.json of a model folder or a hub model; empty if the hub does not answer.
 
     vLLM then asks the hub itself and reports the error.
+
+    Raises:
+        UsageError: it is a hub model, and the extra `local` is not installed.
     """
     if isinstance(source, Path):
         folder_config: dict[str, Any] = json.loads(read_file(source / "config.json").decode())
         return folder_config
+    require_extra("local", "transformers", use=f"The hub's model {source}")
     from transformers import PretrainedConfig
 
     for cached in (True, False):  # the local copy first: an unreachable hub is tried for half a minute

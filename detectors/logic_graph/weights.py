@@ -25,6 +25,7 @@ from hallulab.detectors.peers.workers.hhem_worker import (
     read_foundation,
 )
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.data_files import require_files_only
 
 if TYPE_CHECKING:
@@ -126,8 +127,9 @@ def require_model(option: str, model: str) -> dict[str, Any]:
         option: the detector's option that names it.
 
     Raises:
-        UsageError: there is no such folder, and no hub that has it.
+        UsageError: there is no such folder, and no hub that has it, or the extra `local` is not installed.
     """
+    require_extra("local", "torch", "transformers", use=f"detector logic-graph: `{option}`")
     from transformers import PretrainedConfig
 
     require_files_only(Path(model))

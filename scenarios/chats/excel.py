@@ -11,6 +11,7 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.data_files import read_bytes
 
 LARGEST = 100_000_000
@@ -25,9 +26,10 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of the first sheet; others are named.
 
     Raises:
-        UsageError: it is no table of Excel.
+        UsageError: it is no table of Excel, or the extra `tables` is not installed.
         FormatError: a cell is wrong, or a column is missing.
     """
+    require_extra("tables", "openpyxl", use=f"{path}: Excel")
     return read_rows(path, _read_cells(path, reading), reading)
 
 

@@ -19,6 +19,7 @@ from hallulab.scenarios.chats.record import KEY, PARTS, Marked, build_chat_conte
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.files.tables import read_parquet_rows
 from hallulab.scenarios.text.wording import shorten_line
@@ -70,7 +71,9 @@ def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
 
     Raises:
         OSError: the file cannot be written.
+        UsageError: the extra `tables` is not installed.
     """
+    require_extra("tables", "pyarrow", use="Parquet")
     import pyarrow as pa
     from pyarrow import parquet
 

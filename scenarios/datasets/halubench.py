@@ -16,6 +16,7 @@ from pydantic import Field
 
 from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, cut_into_passages
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.data_files import check_record, read_records
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.opening import open_file
@@ -54,7 +55,7 @@ def load_halubench(request: LoadRequest) -> LabelledData:
         request: its folder holds one of the two files; its source is a `source_ds`; None: all.
 
     Raises:
-        UsageError: the request or a row is wrong.
+        UsageError: the request or a row is wrong, or Parquet is to be read without the extra `tables`.
     """
     if request.data is not None and (request.data / LINES).is_file():
         read = [row for _, row in read_records(request.data / LINES, _HaluBenchLine, SCHEMA)]
@@ -72,6 +73,7 @@ def load_halubench(request: LoadRequest) -> LabelledData:
 
 
 def _load_parquet_rows(path: Path) -> list[dict[str, object]]:
+    require_extra("tables", "pyarrow", use=f"{path}: Parquet")
     import pyarrow
     import pyarrow.parquet
 

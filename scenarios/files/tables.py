@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.opening import open_file
 
 _BATCH = 500
@@ -26,8 +27,10 @@ def read_parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Itera
         columns: those that are needed; None: all.
 
     Raises:
-        UsageError: it cannot be read, is no Parquet, or lacks a column.
+        UsageError: it cannot be read, is no Parquet, or lacks a column, or the extra `tables` is not
+            installed.
     """
+    require_extra("tables", "pyarrow", use=f"{path}: Parquet")
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import IO, Self, cast
 
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.json_text import read_json, replace_surrogates
 from hallulab.scenarios.packs import conversion_worker
 from hallulab.scenarios.packs.conversion_worker import LARGEST_TEXT, LONGEST_REASON, OUT_OF_MEMORY
@@ -84,19 +85,20 @@ class Conversion:
             content: its bytes.
 
         Raises:
-            UsageError: it cannot be read, or not within the bounds.
+            UsageError: it cannot be read, or not within the bounds, or the extra `documents` is not
+                installed.
             OperationalError: the process does not start.
         """
         suffix = path.suffix.lower()
+        kind = KINDS[suffix]
+        require_extra("documents", *kind.needs, use=f"{path}: {kind.name}")
         self._seconds += SECONDS_EACH + SECONDS_PER_MEGABYTE * len(content) / 1e6
         request = {"suffix": suffix, "bytes": len(content), "seconds": self._seconds}
         try:
             answer = self._exchange(json.dumps(request).encode("ascii") + b"\n" + content)
             found = Extracted(**json.loads(answer))
         except _Unread as error:
-            raise UsageError(
-                f"{path}: cannot be read as {KINDS[suffix].name} ({error}). {error.remedy}"
-            ) from error
+            raise UsageError(f"{path}: cannot be read as {kind.name} ({error}). {error.remedy}") from error
         return Extracted(
             _clean(found.text),
             found.title and _clean(found.title),

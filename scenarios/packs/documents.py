@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.extras import MissingExtra
 from hallulab.scenarios.files.data_files import read_bytes
 from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.files.opening import copy_file, name_kind
@@ -154,6 +155,7 @@ def read_folder(
 
     Raises:
         UsageError: no document can be read; `strict`, and one cannot.
+        MissingExtra: a document needs the extra `documents`.
     """
     boundary.require_inside(folder)
     notes: list[str] = []
@@ -165,6 +167,8 @@ def read_folder(
                     raise refused
                 boundary.require_file(path)
                 read[path] = _read_document(path, path.relative_to(folder).as_posix(), defaults, conversion)
+            except MissingExtra:
+                raise  # no fault of the document, and others of its kind would follow
             except UsageError as error:
                 if strict:
                     raise

@@ -15,6 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.atomic import write_whole_file
 from hallulab.scenarios.transcript import Call, Conversation, Verdict
 from hallulab.simulator.metrics.spending import sum_known
@@ -171,10 +172,12 @@ def write_tables(folder: RunFolder) -> dict[Path, int]:
     Rows are in the order of scenario, persona, seed and turn; those of a run in shards are so shard by shard.
 
     Raises:
-        UsageError: a journal is damaged, or a table is a link to elsewhere.
+        UsageError: a journal is damaged, a table is a link to elsewhere, or the extra `tables` is not
+            installed.
         OperationalError: a table cannot be written; the old ones are intact.
     """
     folder.require()
+    require_extra("tables", "pyarrow", use="Parquet")
     folder.refuse_links_out(folder.tables)
     with ExitStack() as files:
         tables = [

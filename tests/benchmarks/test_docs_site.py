@@ -16,9 +16,10 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from benchmarks.docs_site import SCHEMAS, render_commands, render_schema
+from benchmarks.docs_site import render_commands
 from benchmarks.golden import find_commands
 from hallulab.scenarios.packs.pack_files import PersonasFile
+from hallulab.simulator.cli.schemas import SCHEMAS, render_schema
 from hallulab.simulator.records.experiment import Experiment
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine

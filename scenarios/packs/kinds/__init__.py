@@ -34,6 +34,8 @@ class Kind(NamedTuple):
     """Name for the user: `Word document`."""
     module: str
     """The module of this package whose function `read` turns bytes into what they say."""
+    needs: tuple[str, ...] = ()
+    """Modules of the extra `documents` that it imports."""
 
     def read(self, content: bytes) -> Extracted:
         """Return what a document says; raises nearly any exception for a damaged one."""
@@ -42,25 +44,27 @@ class Kind(NamedTuple):
         return extracted
 
 
+_HTML = ("html5lib", "markdownify", "bs4")
+
 KINDS: Mapping[str, Kind] = {
     ".md": Kind("Markdown", "text"),
     ".markdown": Kind("Markdown", "text"),
     ".mdx": Kind("Markdown", "text"),
     ".txt": Kind("text", "text"),
-    ".pdf": Kind("PDF", "pdf"),
-    ".html": Kind("HTML", "html"),
-    ".htm": Kind("HTML", "html"),
-    ".xhtml": Kind("HTML", "html"),
+    ".pdf": Kind("PDF", "pdf", ("pypdfium2",)),
+    ".html": Kind("HTML", "html", _HTML),
+    ".htm": Kind("HTML", "html", _HTML),
+    ".xhtml": Kind("HTML", "html", _HTML),
     ".docx": Kind("Word document", "word"),
     ".csv": Kind("CSV table", "table_text"),
     ".tsv": Kind("table of tabs", "table_text"),
-    ".xlsx": Kind("workbook", "workbook"),
-    ".xlsm": Kind("workbook", "workbook"),
-    ".pptx": Kind("presentation", "slides"),
-    ".odt": Kind("OpenDocument text", "open_document"),
-    ".rtf": Kind("RTF document", "rtf"),
-    ".rst": Kind("reStructuredText", "rst"),
-    ".eml": Kind("e-mail", "mail"),
-    ".epub": Kind("book (EPUB)", "epub"),
+    ".xlsx": Kind("workbook", "workbook", ("openpyxl",)),
+    ".xlsm": Kind("workbook", "workbook", ("openpyxl",)),
+    ".pptx": Kind("presentation", "slides", _HTML),
+    ".odt": Kind("OpenDocument text", "open_document", _HTML),
+    ".rtf": Kind("RTF document", "rtf", _HTML),
+    ".rst": Kind("reStructuredText", "rst", ("docutils", *_HTML)),
+    ".eml": Kind("e-mail", "mail", _HTML),
+    ".epub": Kind("book (EPUB)", "epub", _HTML),
 }
 """Suffix, in small letters → kind. A format that stands here is read within the bounds."""

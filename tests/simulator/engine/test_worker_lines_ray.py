@@ -309,18 +309,6 @@ def test_what_does_not_fit_is_refused(
     assert (ended.code, ended.err) == (2, f"error: {message}\n")
 
 
-def test_without_ray_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def find_nothing(name: str) -> Any:
-        return None
-
-    monkeypatch.setattr("importlib.util.find_spec", find_nothing)
-    with (
-        pytest.raises(UsageError, match=r"Install it with `pip install 'hallulab\[ray\]'`"),
-        ray_cluster.join_cluster("local", 2, {"CPU": 1.0}),
-    ):
-        pass
-
-
 def test_a_cluster_that_is_too_small_is_refused() -> None:
     with pytest.raises(UsageError) as raised:
         ray_cluster._require_room("auto", {"CPU": 3.0}, 4, {"CPU": 1.0})

@@ -45,13 +45,16 @@ def install(folder: Path) -> Path:
     source, environment = folder / "source", folder / "environment"
     for name in SOURCES:
         shutil.copytree(
-            ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+            ROOT / name,
+            source / name,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("__pycache__", "shipped"),
         )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
     venv.create(environment, with_pip=True)
     installer = installers(environment / "bin" / "python")[0]
-    command = [*installer.command, "--constraint", str(ROOT / "constraints.txt"), str(source)]
+    command = [*installer.command, "--constraint", str(ROOT / "constraints.txt"), f"{source}[local]"]
     subprocess.run(command, env=installer.environ, check=True)
     return environment / "bin"
 
