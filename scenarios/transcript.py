@@ -353,11 +353,24 @@ class TurnView(Frozen):
     history: tuple[Message, ...] = ()
     question: str
     passages: Evidence
+    """The turn's own, best first, then those of earlier turns (`hallulab.scenarios.turn_evidence`)."""
+    earlier: Count = 0
+    """How many of the passages, the last ones, are of earlier turns."""
     reply: str
     knowledge: Retriever | None = None
     """For more evidence; None if there are only `passages` (labelled data)."""
     origin: Origin = Origin()
     """Who wrote the reply; only detectors whose options ask for it are told."""
+
+    @property
+    def own_passages(self) -> tuple[Passage, ...]:
+        """The passages of this turn."""
+        return self.passages[: len(self.passages) - self.earlier]
+
+    @property
+    def earlier_passages(self) -> tuple[Passage, ...]:
+        """The passages of earlier turns, nearest turn first."""
+        return self.passages[len(self.own_passages) :]
 
     @property
     def user_text(self) -> str:

@@ -43,6 +43,7 @@ MODULES = (
     "hallulab.scenarios.text.wording",
     "hallulab.scenarios.text.words",
     "hallulab.scenarios.transcript",
+    "hallulab.scenarios.turn_evidence",
     "hallulab.simulator.authoring.personas",
     "hallulab.simulator.bench.chats",
     "hallulab.simulator.chat.drafts",

@@ -22,7 +22,7 @@ from hallulab.detectors.base.questions import list_calibrations
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.packs.pack import Reading
-from hallulab.scenarios.text.spans import split_words
+from hallulab.scenarios.text.spans import split_sentences, split_words
 from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, TurnView, Unit
 
 if TYPE_CHECKING:
@@ -86,23 +86,59 @@ class PromptEvidence(Frozen):
     """True if some text had to be left out."""
 
 
-def format_evidence(passages: Sequence[Passage], max_characters: int) -> PromptEvidence:
-    """Number the passages from 1. Cut the last one that fits in part, and leave out the others."""
-    lines: list[str] = []
-    shown: list[Passage] = []
+CUT = "[...]"
+"""Mark in place of what a cut passage goes on with."""
+
+
+def format_evidence(
+    passages: Sequence[Passage], max_characters: int, earlier: Sequence[Passage] = ()
+) -> PromptEvidence:
+    """Number the passages from 1. Cut the last one that fits in part, and leave out the others.
+
+    A passage is cut at the end of a sentence, or else of a word, and `CUT` says so.
+
+    Args:
+        passages: those to judge by.
+        max_characters: room for all.
+        earlier: passages of earlier turns, which follow as far as they fit whole. To leave some of them out
+            is no cut.
+    """
+    texts = [" ".join(passage.text.split()) for passage in passages]
+    shown: list[str] = []
     room = max_characters
-    for passage in passages:
-        text = " ".join(passage.text.split())
-        if room <= 0:
+    for text in texts:
+        if len(text) > room:
+            if begun := cut_text(text, room):
+                shown.append(f"{begun} {CUT}")
             break
-        lines.append(f"Document {len(shown) + 1}: {text[:room]}")
-        shown.append(passage)
+        shown.append(text)
         room -= len(text)
+    truncated = shown != texts
+    fitting = () if truncated else take_whole(earlier, room)
+    shown += [" ".join(passage.text.split()) for passage in fitting]
     return PromptEvidence(
-        text="\n".join(lines),
-        passages=tuple(shown),
-        truncated=len(shown) < len(passages) or room < 0,
+        text="\n".join(f"Document {number}: {text}" for number, text in enumerate(shown, start=1)),
+        passages=(*passages, *fitting)[: len(shown)],
+        truncated=truncated,
     )
+
+
+def cut_text(text: str, room: int) -> str:
+    """Return the whole sentences of a text that fit, or else its words, or else its first characters."""
+    ends = [region.end for region in split_sentences(text) if region.end <= room]
+    begun = text[:room]
+    return text[: ends[-1]] if ends else begun.rpartition(" ")[0] or begun
+
+
+def take_whole(passages: Iterable[Passage], room: int) -> tuple[Passage, ...]:
+    """Return the first passages, as far as all of them together fit into `room` characters."""
+    taken: list[Passage] = []
+    for passage in passages:
+        room -= len(passage.text)
+        if room < 0:
+            break
+        taken.append(passage)
+    return tuple(taken)
 
 
 def has_evidence(passages: Iterable[Passage]) -> bool:

@@ -65,7 +65,9 @@ class DirectJudgeDetector(ServedDetector):
             raise Abstention("the reply has no words")
         if not has_evidence(view.passages):
             raise Abstention("there is no evidence")
-        evidence = format_evidence(view.passages, self._options.max_evidence_characters)
+        evidence = format_evidence(
+            view.own_passages, self._options.max_evidence_characters, view.earlier_passages
+        )
         values = {"evidence": evidence.text, "reply": view.reply}
         regions = split_spoken_sentences(view.reply) if self._options.sentences else []
         score, *scores = await gather_all(

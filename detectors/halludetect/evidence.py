@@ -40,7 +40,7 @@ class EvidenceContext(Frozen):
     text: str
     """The documents, then what the user said and the memory of the dialogue."""
     passages: tuple[Passage, ...]
-    """The passages in it: the turn's own first, then what doubled retrieval found."""
+    """The passages in it: the turn's own first, then what doubled retrieval found, then earlier turns'."""
     found: tuple[Passage, ...] = ()
     """Further passages of doubled retrieval, if they are not shown with every sentence."""
     user_text: str
@@ -77,13 +77,16 @@ async def gather_grounds(
     """
     query, found = await search_doubled(session, view, factor)
     memory = await _summarize_history(session, view.history, memory_prompt) if view.history else None
-    passages = merge_passages(view.passages, found)
+    passages = merge_passages(view.own_passages, found)
     user_text = view.user_text
     room = int(USER_SHARE * max_characters)
-    evidence = format_evidence(passages, max_characters - min(room, len(user_text)))
+    texts = {passage.text for passage in found}
+    earlier = [passage for passage in view.earlier_passages if passage.text not in texts]
+    evidence = format_evidence(passages, max_characters - min(room, len(user_text)), earlier)
     parts = [evidence.text] if evidence.text else []
     spoken = " ".join(user_text.split())
-    parts.append(f"Words of the user: {spoken[-room:]}")
+    if spoken:
+        parts.append(f"Words of the user: {spoken[-room:]}")
     if memory:
         parts.append(f"Memory of the conversation: {memory}")
     return EvidenceContext(
@@ -113,7 +116,7 @@ async def search_doubled(
     if view.knowledge is None or is_courtesy(view.question):
         return None, ()
     query = await reformulate(session, view.history, view.question)
-    return query, await view.knowledge.search(query, factor * max(len(view.passages), 1))
+    return query, await view.knowledge.search(query, factor * max(len(view.own_passages), 1))
 
 
 async def _summarize_history(session: Session, history: Sequence[Message], prompt: Prompt) -> str:

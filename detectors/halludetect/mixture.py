@@ -177,7 +177,10 @@ class MixtureReading:
 
     async def ground(self, session: Session, view: TurnView) -> EvidenceContext:
         """See `JudgingStrategy.ground`: the own passages; what else doubled retrieval finds is kept apart."""
-        shown = format_evidence(choose_nearest_passages(view.passages, view.reply, self._room), self._room)
+        own = choose_nearest_passages(view.own_passages, view.reply, self._room)
+        left = self._room - sum(len(passage.text) for passage in own)
+        earlier = choose_nearest_passages(view.earlier_passages, view.reply, left)
+        shown = format_evidence(own, self._room, earlier)
         query, found = await search_doubled(session, view, self._factor)
         return EvidenceContext(
             documents=shown.text,

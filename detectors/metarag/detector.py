@@ -175,7 +175,7 @@ class MetaRagDetector(ServedDetector):
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains without a reply, without evidence, and without factoids."""
         options = self._options
-        evidence = format_evidence(view.passages, options.max_evidence_characters)
+        evidence = format_evidence(view.own_passages, options.max_evidence_characters, view.earlier_passages)
         if not view.reply.strip():
             raise Abstention("the reply is empty")
         if not has_evidence(view.passages):
@@ -196,7 +196,7 @@ class MetaRagDetector(ServedDetector):
             units = await gather_all(
                 self._score(session, factoid, evidence) for factoid in decomposition.factoids
             )
-        judgement = _aggregate(units, view, evidence.passages, self._tau_for(view.passages))
+        judgement = _aggregate(units, view, evidence.passages, self._tau_for(view.own_passages))
         skipped = (_make_skipped_unit(region, view.reply) for region in decomposition.skipped)
         truncated = evidence.truncated or decomposition.cut_off
         return judgement.model_copy(update={"units": (*units, *skipped), "truncated": truncated})
@@ -293,7 +293,7 @@ class MetaRagDetector(ServedDetector):
         return details
 
     def _tau_for(self, passages: Sequence[Passage]) -> float:
-        """Return the threshold for this evidence (section 3.6): the lowest of the general and its topics'."""
+        """Return the threshold for a turn's passages (section 3.6): the lowest of the general and theirs."""
         topics = {passage.topic for passage in passages}
         stricter = [
             choose_threshold(given, self.reading)

@@ -80,7 +80,9 @@ class SelfCheckDetector(ServedDetector):
             raise Abstention("the reply has no words")
         if not view.question.strip():
             raise Abstention("the reply answers no question, so nothing can be asked again")
-        evidence = format_evidence(view.passages, self._options.max_evidence_characters)
+        evidence = format_evidence(
+            view.own_passages, self._options.max_evidence_characters, view.earlier_passages
+        )
         samples = await self._samples(session, view, evidence.text)
         checks = await gather_all(
             self._inconsistency(session, sample, region.of(view.reply))

@@ -22,11 +22,14 @@ from hallulab.agents.models.prompt import ChatMessage, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import EVEN_ODDS
 from hallulab.detectors.base.judging import (
+    CUT,
     Abstention,
     Scale,
     ServedDetector,
+    cut_text,
     find_best_passage,
     has_evidence,
+    take_whole,
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.components import read_options
@@ -170,7 +173,7 @@ class GraniteGuardianDetector(ServedDetector):
 
 
 def take_evidence(view: TurnView, room: int) -> tuple[tuple[Passage, ...], bool]:
-    """Return the passages that fit, the last one perhaps cut, and whether text is left out.
+    """Return the passages that fit, the last one perhaps cut, and whether text of the turn's is left out.
 
     Raises:
         Abstention: the reply has no words, or there is no evidence.
@@ -180,12 +183,14 @@ def take_evidence(view: TurnView, room: int) -> tuple[tuple[Passage, ...], bool]
     if not has_evidence(view.passages):
         raise Abstention("there is no evidence")
     taken: list[Passage] = []
-    for passage in view.passages:
-        if room <= 0:
+    for passage in view.own_passages:
+        if len(passage.text) > room:
+            if begun := cut_text(passage.text, room):
+                taken.append(passage.model_copy(update={"text": f"{begun} {CUT}"}))
             return tuple(taken), True
-        taken.append(passage.model_copy(update={"text": passage.text[:room]}))
+        taken.append(passage)
         room -= len(passage.text)
-    return tuple(taken), room < 0
+    return (*taken, *take_whole(view.earlier_passages, room)), False
 
 
 def read_spans(found: FoundSpans, reply: str, passages: Sequence[Passage]) -> tuple[Span, ...]:

@@ -29,9 +29,9 @@ from hallulab.simulator.engine.conversation import (
     build_ended_conversation,
 )
 from hallulab.simulator.engine.models import OpenModels, RunSettings, open_models
-from hallulab.simulator.engine.participants import build_view
 from hallulab.simulator.engine.plan import load_attacked
 from hallulab.simulator.engine.run import Run, build_run
+from hallulab.simulator.engine.turn_views import build_view
 from hallulab.simulator.records.choices import compute_scenario_version, ensure_model, get_model_name
 from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
@@ -223,7 +223,7 @@ class LiveChat:
             ReplayMiss: the replayed recording lacks an answer to one; the others have judged by then.
         """
         before = [said for earlier in self.turns[: turn.index] for said in earlier.messages]
-        view = build_view(turn, before, self._run.participants.evidence)
+        view = build_view(turn, before, self.turns[: turn.index], self._run.participants.evidence)
         judging = [asyncio.create_task(self._judge(turn, view, one)) for one in self.detectors]
         missed: ReplayMiss | None = None
         try:

@@ -23,8 +23,9 @@ from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation, Message, Turn, Verdict
 from hallulab.simulator.engine.conversation import ConversationKey, build_ended_conversation, converse
-from hallulab.simulator.engine.participants import Participants, build_view, reorder_passages
+from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job
+from hallulab.simulator.engine.turn_views import build_view, reorder_passages
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.journals import VerdictKey, build_verdict_key, derive_next_try
 
@@ -273,7 +274,7 @@ class LocalExecutor:
         async with self._judgement_slots:
             # A turn is two messages, and the depth counts those before a branch, too.
             before = said[: 2 * conversation.depth(turn.index)]
-            view = build_view(turn, before, self._participants.evidence)
+            view = build_view(turn, before, conversation.turns[: turn.index], self._participants.evidence)
             detector = self._detectors[key.detector]
             if again:
                 detector, view = self._participants.second_detectors[key.detector], reorder_passages(view)

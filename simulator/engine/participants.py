@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -24,10 +23,11 @@ from hallulab.scenarios.attacks.retrieval import AttackedRetriever
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Reading, Scenario, ScriptedMessage
-from hallulab.scenarios.transcript import Message, Retriever, Turn, TurnView
+from hallulab.scenarios.transcript import Message, Retriever, Turn
 from hallulab.simulator.engine.batch import EVERYTHING
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage, TurnObserver, User
 from hallulab.simulator.engine.plan import Job
+from hallulab.simulator.engine.turn_views import build_view
 from hallulab.simulator.records.choices import choose_language, draw_user_model, select_personas
 from hallulab.simulator.records.experiment import Component, Experiment
 
@@ -199,26 +199,6 @@ def make_detectors(
     return detectors
 
 
-def build_view(turn: Turn, history: Sequence[Message], evidence: EvidenceSource | None) -> TurnView:
-    """Return what detectors see of a turn; they may search where evidence is searched."""
-    return TurnView(
-        history=tuple(history),
-        question=turn.user,
-        passages=turn.passages,
-        reply=turn.reply,
-        knowledge=None if evidence is None else evidence.retriever,
-    )
-
-
-def reorder_passages(view: TurnView) -> TurnView:
-    """Return a view with its passages in another order, drawn by its texts; the same with less than two."""
-    passages = list(view.passages)
-    random.Random(digest([view.question, view.reply])).shuffle(passages)  # noqa: S311 - no secret
-    if passages == list(view.passages):
-        passages.reverse()
-    return view.model_copy(update={"passages": tuple(passages)})
-
-
 def is_model_needed(detectors: Sequence[Detector]) -> bool:
     """Return whether any of them asks the served model, so that one must be served."""
     return any(detector.traits.needs_model for detector in detectors)
@@ -291,11 +271,11 @@ class ScriptedUser:
         self._messages = messages
         self._detectors = detectors
         self._evidence = evidence
-        self._last: Turn | None = None
+        self._heard: list[Turn] = []
 
     def heard(self, turn: Turn) -> None:
         """See `TurnObserver.heard`."""
-        self._last = turn
+        self._heard.append(turn)
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """See `User.next`.
@@ -307,20 +287,22 @@ class ScriptedUser:
         if said == len(self._messages):
             return UserMove(text=None, stop="script_ended")
         message = self._messages[said]
-        if message.by is None or self._last is None:
+        if message.by is None or not self._heard:
             return UserMove(text=message.text)
-        flagged = await self._flagged(message.by, history, self._last)
+        flagged = await self._flagged(message.by, history)
         return UserMove(text=message.flagged if flagged else message.unflagged)
 
-    async def _flagged(self, by: str, history: Sequence[Message], turn: Turn) -> bool:
+    async def _flagged(self, by: str, history: Sequence[Message]) -> bool:
         try:
-            turn = turn if self._evidence is None else await self._evidence.complete(turn)
+            if self._evidence is not None:
+                self._heard = [await self._evidence.complete(turn) for turn in self._heard]
         except HallulabError as error:
             raise UserFailed(
                 f"the script asks what {by} says, and it has no evidence: {error}", ()
             ) from error
+        *before, turn = self._heard
         # The last two messages are the turn itself.
-        view = build_view(turn, history[:-2], self._evidence)
+        view = build_view(turn, history[:-2], before, self._evidence)
         [judgement] = await run_detector(self._detectors[by], [view])
         if judgement.outcome != "scored" or judgement.flagged is None:
             why = judgement.error or judgement.outcome

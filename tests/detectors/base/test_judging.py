@@ -37,9 +37,10 @@ def test_passages_are_numbered_one_a_line() -> None:
 @pytest.mark.parametrize(
     ("room", "text", "shown"),
     [
-        (10, "Document 1: The pool o", (POOL,)),
+        (3, "Document 1: The [...]", (POOL,)),
+        (10, "Document 1: The pool [...]", (POOL,)),
         (20, "Document 1: The pool opens at 6.", (POOL,)),
-        (27, "Document 1: The pool opens at 6.\nDocument 2: Tickets", (POOL, GATE)),
+        (28, "Document 1: The pool opens at 6.\nDocument 2: Tickets [...]", (POOL, GATE)),
     ],
 )
 def test_what_does_not_fit_is_cut_or_left_out_and_marked(
@@ -47,6 +48,20 @@ def test_what_does_not_fit_is_cut_or_left_out_and_marked(
 ) -> None:
     evidence = format_evidence((POOL, GATE), room)
     assert (evidence.text, evidence.passages, evidence.truncated) == (text, shown, True)
+
+
+def test_a_passage_is_cut_where_a_sentence_ends() -> None:
+    long = GATE.model_copy(update={"text": "Entry is 5.20 euros. Children pay nothing at all."})
+    assert format_evidence((long,), 35).text == "Document 1: Entry is 5.20 euros. [...]"
+
+
+def test_passages_of_earlier_turns_follow_as_far_as_they_fit_whole() -> None:
+    far = POOL.model_copy(update={"text": "It is new."})
+    evidence = format_evidence((POOL,), 50, (GATE, far))
+    assert evidence.text == "Document 1: The pool opens at 6.\nDocument 2: Tickets are sold at the gate."
+    assert (evidence.passages, evidence.truncated) == ((POOL, GATE), False)
+    assert format_evidence((POOL,), 40, (GATE, far)).passages == (POOL,)
+    assert format_evidence((POOL,), 10, (far,)).passages == (POOL,)
 
 
 def test_no_passages_are_no_evidence_and_nothing_is_cut() -> None:

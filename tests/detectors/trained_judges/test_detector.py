@@ -126,4 +126,5 @@ async def test_cut_evidence_is_marked() -> None:
     answer = "<score>yes</score>"
     judgement, [body] = await judged("granite-guardian", answer, long, max_evidence_characters=100)
     assert judgement.truncated
-    assert len(json.loads(body["messages"][0]["content"].splitlines()[2])["text"]) == 100
+    shown = json.loads(body["messages"][0]["content"].splitlines()[2])["text"]
+    assert shown == f"{'a b ' * 24}a b [...]"

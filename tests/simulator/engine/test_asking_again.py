@@ -14,7 +14,8 @@ from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Judgement, Passage, TurnView
 from hallulab.simulator.engine.asking_again import ask_again, choose_replies
 from hallulab.simulator.engine.executors import LocalExecutor
-from hallulab.simulator.engine.participants import Participants, reorder_passages
+from hallulab.simulator.engine.participants import Participants
+from hallulab.simulator.engine.turn_views import reorder_passages
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals, read_second_verdicts
@@ -120,6 +121,8 @@ def test_passages_have_another_order_the_same_each_time() -> None:
     assert reorder_passages(two).passages == PASSAGES[1::-1]
     one = view.model_copy(update={"passages": PASSAGES[:1]})
     assert reorder_passages(one) == one
+    late = view.model_copy(update={"passages": PASSAGES[:3], "earlier": 1})
+    assert reorder_passages(late).passages == (*PASSAGES[1::-1], PASSAGES[2])
 
 
 def test_who_asks_a_model_has_another_seed_and_the_same_threshold(

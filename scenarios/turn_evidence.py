@@ -1,0 +1,53 @@
+"""Evidence of a turn: its own passages, and those of earlier turns that are no copies.
+
+A chatbot may repeat in a later turn what the passages of an earlier one said; it has read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hallulab.scenarios.transcript import Passage, Turn
+
+ROOM = 12_000
+"""Characters of a turn's passages up to which those of earlier turns are added: about 3,000 tokens, which the
+detectors' prompts have room for (`max_evidence_characters`)."""
+
+
+def choose_earlier_passages(
+    own: Sequence[Passage], before: Sequence[Turn], room: int = ROOM
+) -> tuple[Passage, ...]:
+    """Return the passages of earlier turns that are evidence of a turn, too: nearest turn first, best first.
+
+    A passage that is one of the turn's own, or was chosen already, is a copy. They end at the first one that
+    does not fit whole, so that a farther turn never comes in place of a nearer one.
+
+    Args:
+        own: the turn's passages, which count whatever their length.
+        before: the turns before it, oldest first.
+        room: characters of all passages together.
+
+    >>> def turn(index: int, *texts: str) -> Turn:
+    ...     passages = tuple(Passage(id=text, document="d", text=text) for text in texts)
+    ...     return Turn(index=index, user="?", reply="!", passages=passages)
+    >>> before = [turn(0, "It is free.", "It is new."), turn(1, "It is red.", "It is free.")]
+    >>> own = turn(2, "It is new.").passages
+    >>> [passage.text for passage in choose_earlier_passages(own, before)]
+    ['It is red.', 'It is free.']
+    """
+    known = {_identify(passage) for passage in own}
+    room -= sum(len(passage.text) for passage in own)
+    chosen: list[Passage] = []
+    for passage in (passage for turn in reversed(before) for passage in turn.passages):
+        if _identify(passage) in known:
+            continue
+        room -= len(passage.text)
+        if room < 0:
+            break
+        known.add(_identify(passage))
+        chosen.append(passage)
+    return tuple(chosen)
+
+
+def _identify(passage: Passage) -> str:
+    return " ".join(passage.text.split())
