@@ -192,8 +192,8 @@ async def run_detector(detector: Detector, views: Sequence[TurnView]) -> list[Ju
     """Return a judgement of each reply; where the detector raises or returns something else, it has failed.
 
     A reply that declines (`hallulab.scenarios.text.declining`) claims nothing: it is scored clean without
-    asking the detector. A detector that asks no model is given other replies without what declines or names
-    sources (`hallulab.scenarios.text.framing`), and replies and passages in one form
+    asking the detector. A detector is given other replies without what declines or names sources
+    (`hallulab.scenarios.text.framing`), and replies and passages in one form
     (`hallulab.scenarios.text.one_form`); the places in a judgement are those in the reply as it was said. For
     texts that the detector cannot read, the judgement abstains.
 
@@ -214,7 +214,7 @@ def _read_turn(detector: Detector, view: TurnView) -> TurnAsRead | Judgement:
     try:
         if classify_reply(view.reply) == "declines":
             return Judgement(outcome="scored", score=0.0, flagged=False, spans=())
-        read = read_turn(detector.name, detector.languages, view, as_said=detector.traits.needs_model)
+        read = read_turn(detector.name, detector.languages, view)
     except Exception as error:  # noqa: BLE001 - the view of anybody's program; a failure is data
         return make_failed_judgement(error)
     return read if read.unread is None else Judgement(outcome="abstained", error=read.unread)

@@ -31,7 +31,7 @@ class TurnAsRead:
     """A turn as a detector reads it."""
 
     view: TurnView
-    """The turn; for a detector that compares words in one form, its reply without what claims nothing."""
+    """The turn in one form, its reply without what claims nothing."""
     reply: OneForm
     """The reply as it is read, which knows the places in the reply as it was said."""
     unread: str | None
@@ -77,21 +77,15 @@ class TurnAsRead:
         return tuple(found)
 
 
-def read_turn(
-    name: str, languages: Sequence[str] | None, view: TurnView, *, as_said: bool = False
-) -> TurnAsRead:
+def read_turn(name: str, languages: Sequence[str] | None, view: TurnView) -> TurnAsRead:
     """Return a turn as the detector of that name reads it.
 
     Args:
         name: of the detector, for the reason.
         languages: see `Detector.languages`.
-        as_said: leave the texts as they are: a model knows ligatures and broken words, and is asked about
-            what was said.
     """
-    reply = OneForm(view.reply)
-    if not as_said:
-        reply = leave_out(view.reply, find_unclaimed(view.reply))
-        view, reply = _unify_view(view.model_copy(update={"reply": reply.text}), reply)
+    reply = leave_out(view.reply, find_unclaimed(view.reply))
+    view, reply = _unify_view(view.model_copy(update={"reply": reply.text}), reply)
     return TurnAsRead(view, reply, None if languages is None else _explain_unread(name, languages, view))
 
 

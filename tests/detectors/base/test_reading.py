@@ -5,7 +5,7 @@ from __future__ import annotations
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, run_detector
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.transcript import Judgement, Passage, Span, TurnView, Unit
-from hallulab.testing.scripted import scripted_pool
+from hallulab.testing.scripted import last_user, scripted_pool
 
 
 def view(reply: str, *passages: str, question: str = "") -> TurnView:
@@ -50,13 +50,6 @@ async def test_a_detector_reads_one_form_and_its_places_are_in_the_reply_as_it_w
     assert (span.start, span.end, span.text) == (16, 29, "infor-\nmation")
     assert judgement.units[0].text == "infor-\nmation"
     assert judgement.word_scores == (0.0, 1.0, 2.0, 3.0, 4.0, 4.0)
-
-
-async def test_a_detector_that_asks_a_model_reads_what_was_said() -> None:
-    marker, reply = Marker(), "The o\ufb03ce"
-    marker.traits = Traits()
-    await run_detector(marker, [view(reply)])
-    assert marker.seen[0].reply == reply
 
 
 async def test_a_detector_is_not_given_what_it_cannot_read() -> None:
@@ -133,7 +126,7 @@ async def test_a_reply_that_declines_in_a_language_that_is_not_read_is_judged() 
     assert judgement.flagged
 
 
-async def test_a_detector_without_a_model_does_not_read_a_sentence_that_declines() -> None:
+async def test_a_detector_does_not_read_a_sentence_that_declines() -> None:
     marker = Marker()
     reply = "The o\ufb03ce is open. I do not know its address. It is free."
     [judgement] = await run_detector(marker, [view(reply)])
@@ -144,14 +137,28 @@ async def test_a_detector_without_a_model_does_not_read_a_sentence_that_declines
     assert judgement.word_scores == (0.0, 1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 5.0, 6.0)
 
 
-async def test_a_detector_without_a_model_reads_a_claim_without_its_source() -> None:
+async def test_a_detector_reads_a_claim_without_its_source() -> None:
     marker = Marker()
     await run_detector(marker, [view("Passage 1 says that it is free (Passage 1).")])
     assert marker.seen[0].reply == "it is free ."
 
 
-async def test_a_detector_that_asks_a_model_reads_a_sentence_that_declines_among_claims() -> None:
+async def test_a_detector_that_asks_a_model_reads_the_same() -> None:
     marker = Marker()
     marker.traits = Traits()
-    await run_detector(marker, [view("It is free. The documents do not say why.")])
-    assert marker.seen[0].reply == "It is free. The documents do not say why."
+    reply = "I do not know why. Passage 1 says that the o\ufb03ce is free."
+    [judgement] = await run_detector(marker, [view(reply)])
+    assert marker.seen[0].reply == " the office is free."
+    assert judgement.spans is not None
+    assert judgement.spans[0].text == "free."
+
+
+async def test_a_model_is_asked_about_claims_and_not_about_what_frames_them() -> None:
+    pool, transport = scripted_pool(lambda _: {"Yes": 0.9, "No": 0.1})
+    judge = make_detector("direct-judge", "direct-judge", DetectorContext(models=pool))
+    reply = "It is free (Passage 1). The documents do not say why."
+    await run_detector(judge, [view(reply, "It is free.")])
+    assert last_user(transport.requests[0]) == (
+        "Evidence:\nDocument 1: It is free.\n\nResponse:\nIt is free . \n\n"
+        "Is every piece of information in the response supported by the evidence? Answer Yes or No."
+    )
