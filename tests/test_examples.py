@@ -16,6 +16,7 @@ from tests.simulator.cli.test_commands import saved_run
 MODULES = (
     "hallulab.agents.models.model_names",
     "hallulab.agents.users.chats",
+    "hallulab.detectors.base.judging",
     "hallulab.detectors.trained_judges.detector",
     "hallulab.results",
     "hallulab.scenarios.arguments",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -139,6 +140,37 @@ def take_whole(passages: Iterable[Passage], room: int) -> tuple[Passage, ...]:
             break
         taken.append(passage)
     return tuple(taken)
+
+
+_LIST_MARK = re.compile(r"(?:[-*•–]|\(?\d{1,2}[.)])\s+(?=\S)")
+
+
+def number_texts(texts: Sequence[str]) -> str:
+    """Number texts from 1, one a line, without line breaks and without their own list marks.
+
+    A single mark may be a date (`14. Mai`), and stays.
+
+    >>> print(number_texts(["1. Open the\\napp.", "2. Log in.", "It is free."]))
+    1. Open the app.
+    2. Log in.
+    3. It is free.
+    """
+    shown = [" ".join(text.split()) for text in texts]
+    bare = [_LIST_MARK.sub("", text, count=1) if _LIST_MARK.match(text) else text for text in shown]
+    if sum(one != other for one, other in zip(shown, bare, strict=True)) > 1:
+        shown = bare
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(shown, start=1))
+
+
+def ask_with(question: str, heading: str, end: str) -> str:
+    """Return the part of a prompt that has the question, or nothing where there is no question.
+
+    Args:
+        question: empty for summaries and other replies that answer none.
+        heading: what stands before it.
+        end: what stands behind it.
+    """
+    return f"{heading}{question}{end}" if question.strip() else ""
 
 
 def has_evidence(passages: Iterable[Passage]) -> bool:

@@ -17,6 +17,7 @@ from pydantic import Field
 from hallulab.agents.models.answers import ModelError, UnparseableAnswer
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.models.session import Session
+from hallulab.detectors.base.judging import ask_with, number_texts
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,
     gather_grounds,
@@ -236,7 +237,9 @@ class WordReading(DoubledRetrieval):
         Raises:
             ModelError: most of them do not, or there is no answer.
         """
-        messages = self._analysis.fill(evidence=grounds.text, question=view.question, reply=view.reply)
+        messages = self._analysis.fill(
+            evidence=grounds.text, asked=ask_with(view.question, "Question:\n", "\n\n"), reply=view.reply
+        )
         outcomes = await asyncio.gather(
             *(
                 session.structured(
@@ -345,7 +348,4 @@ def vote(analyses: Sequence[RoughAnalysis], reply: str) -> list[RatedSentence]:
 
 
 def _number(cases: Sequence[RatedSentence]) -> str:
-    return "\n".join(
-        f"{number}. {' '.join(case.text.split())} (objection: {case.reason})"
-        for number, case in enumerate(cases, start=1)
-    )
+    return number_texts([f"{case.text} (objection: {case.reason})" for case in cases])

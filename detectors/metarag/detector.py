@@ -191,17 +191,20 @@ class MetaRagDetector(ServedDetector):
         if not decomposition.factoids:
             raise Abstention("no factual statement")
         if options.together:
-            units = await self._score_together(session, decomposition.factoids, evidence)
+            units = await self._score_together(session, view.question, decomposition.factoids, evidence)
         else:
+            question = view.question if self.scale.published else ""
             units = await gather_all(
-                self._score(session, factoid, evidence) for factoid in decomposition.factoids
+                self._score(session, question, factoid, evidence) for factoid in decomposition.factoids
             )
         judgement = _aggregate(units, view, evidence.passages, self._tau_for(view.own_passages))
         skipped = (_make_skipped_unit(region, view.reply) for region in decomposition.skipped)
         truncated = evidence.truncated or decomposition.cut_off
         return judgement.model_copy(update={"units": (*units, *skipped), "truncated": truncated})
 
-    async def _score(self, session: Session, factoid: Factoid, evidence: PromptEvidence) -> Unit:
+    async def _score(
+        self, session: Session, question: str, factoid: Factoid, evidence: PromptEvidence
+    ) -> Unit:
         """Return one factoid with its S_i, or without a score and with the reason."""
         unit = Unit(text=factoid.text, start=factoid.region.start, end=factoid.region.end)
         try:
@@ -209,6 +212,7 @@ class MetaRagDetector(ServedDetector):
                 session.on(self._options.mutator or self._context.model),
                 self._mutation,
                 factoid.text,
+                question=question,
                 count=self._options.mutations,
                 temperature=self._options.mutation_temperature,
             )
@@ -221,7 +225,7 @@ class MetaRagDetector(ServedDetector):
         return self._grade(unit, asked, checks)
 
     async def _score_together(
-        self, session: Session, factoids: Sequence[Factoid], evidence: PromptEvidence
+        self, session: Session, question: str, factoids: Sequence[Factoid], evidence: PromptEvidence
     ) -> list[Unit]:
         """Return what `_score` does of each factoid, by one request for all."""
         units = [Unit(text=one.text, start=one.region.start, end=one.region.end) for one in factoids]
@@ -231,6 +235,7 @@ class MetaRagDetector(ServedDetector):
                 self._together,
                 evidence.text,
                 factoids,
+                question=question,
                 count=self._options.mutations,
                 temperature=self._options.mutation_temperature,
             )

@@ -7,11 +7,12 @@ sentence. If it is too reworded for that, its span is the sentence that shares m
 that is the numbered one, because small models number carelessly.
 
 Step 2 (section 3.3) makes N rewordings of a factoid that keep its meaning, and N that reverse it. Algorithm 1
-also gives the query to the generator. We leave it out: a small model then rewords the query instead of the
-factoid, which is clear without it.
+also gives the query to the generator, so that "the period" is clear. A model whose decisions are read by
+probability is not given it: a small model rewords the query instead of the factoid.
 
-Step 3 (section 3.4) compares each variant with the context; the result is a penalty of Table 1. Each variant
-is one question: YES, NO or NOT SURE? Six answered examples come first. Without them a small model's three
+Step 3 (section 3.4) compares each variant with the context; the result is a penalty of Table 1. Algorithm 1
+gives it the variant and the context alone, without the query. Each variant is one question: YES, NO or NOT
+SURE? Six answered examples come first. Without them a small model's three
 answers tell nothing apart. All questions about a reply begin alike, so a server that caches prefixes reads
 examples and evidence once.
 
@@ -30,7 +31,7 @@ from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import find_catalogue_name, is_small_model
-from hallulab.detectors.base.judging import gather_all
+from hallulab.detectors.base.judging import ask_with, gather_all, number_texts
 from hallulab.detectors.base.questions import (
     VERIFICATION,
     VERIFICATION_WORDS,
@@ -80,12 +81,10 @@ async def decompose(
     regions = [region for region in regions if split_words(region.of(reply))]
     if not regions:
         return Decomposition(factoids=(), cut_off=False)
-    numbered = "\n".join(
-        f"{number}. {' '.join(region.of(reply).split())}" for number, region in enumerate(regions, start=1)
-    )
+    numbered = number_texts([region.of(reply) for region in regions])
     answer = await session.text(
         "decompose",
-        prompt.fill(question=question, answer=numbered),
+        prompt.fill(asked=ask_with(question, "Question: ", "\n"), answer=numbered),
         temperature=temperature,
         # Factoids repeat the reply with subjects put in: up to twice its tokens, of 3 characters each.
         max_tokens=96 + 2 * len(reply) // 3,
@@ -199,25 +198,32 @@ class Variant(Frozen):
 
 
 async def mutate(
-    session: Session, prompt: Prompt, fact: str, *, count: int, temperature: float
+    session: Session, prompt: Prompt, fact: str, *, question: str = "", count: int, temperature: float
 ) -> tuple[Variant, ...]:
     """Return `count` synonym variants, then `count` antonym variants.
 
     It takes one call, or two if the first does not parse.
+
+    Args:
+        question: what the fact answers; empty: it is not shown.
 
     Raises:
         UnparseableAnswer: neither answer parses.
         ModelError: no answer.
     """
     try:
-        return await _attempt(session, prompt, fact, count, temperature, sample=0)
+        return await _attempt(session, prompt, fact, question, count, temperature, sample=0)
     except UnparseableAnswer:
         hotter = max(temperature, RETRY_TEMPERATURE)
-        return await _attempt(session, prompt, fact, count, hotter, sample=1)
+        return await _attempt(session, prompt, fact, question, count, hotter, sample=1)
+
+
+ASKED = "The question, only to understand the fact: "
+"""Stands before the question where facts are reworded."""
 
 
 async def _attempt(
-    session: Session, prompt: Prompt, fact: str, count: int, temperature: float, sample: int
+    session: Session, prompt: Prompt, fact: str, question: str, count: int, temperature: float, sample: int
 ) -> tuple[Variant, ...]:
     # A variant is about as long as the fact, and a token about 3 characters.
     limit = 40 + 2 * count * (len(fact) // 2 + 12)
@@ -225,7 +231,7 @@ async def _attempt(
     schema = create_model("Mutations", __base__=Frozen, same=(texts, ...), opposite=(texts, ...))
     answer = await session.structured(
         "mutate",
-        prompt.fill(fact=fact, count=str(count)),
+        prompt.fill(asked=ask_with(question, ASKED, "\n"), fact=fact, count=str(count)),
         schema,
         temperature=temperature,
         max_tokens=limit,

@@ -15,7 +15,9 @@ from pydantic import Field, create_model
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import Prompt
 from hallulab.agents.models.session import Session
+from hallulab.detectors.base.judging import ask_with, number_texts
 from hallulab.detectors.metarag.steps import (
+    ASKED,
     RETRY_TEMPERATURE,
     Check,
     Decision,
@@ -61,6 +63,7 @@ async def judge_together(
     evidence: str,
     factoids: Sequence[Factoid],
     *,
+    question: str,
     count: int,
     temperature: float,
 ) -> Mapping[int, Checked]:
@@ -74,10 +77,10 @@ async def judge_together(
         ModelError: no answer.
     """
     try:
-        return await _attempt(session, prompt, evidence, factoids, count, temperature, sample=0)
+        return await _attempt(session, prompt, evidence, factoids, question, count, temperature, sample=0)
     except UnparseableAnswer:
         hotter = max(temperature, RETRY_TEMPERATURE)
-        return await _attempt(session, prompt, evidence, factoids, count, hotter, sample=1)
+        return await _attempt(session, prompt, evidence, factoids, question, count, hotter, sample=1)
 
 
 async def _attempt(
@@ -85,17 +88,22 @@ async def _attempt(
     prompt: Prompt,
     evidence: str,
     factoids: Sequence[Factoid],
+    question: str,
     count: int,
     temperature: float,
     sample: int,
 ) -> dict[int, Checked]:
-    numbered = "\n".join(f"{number}. {factoid.text}" for number, factoid in enumerate(factoids, start=1))
     variants = Annotated[list[JudgedVariant], Field(min_length=count, max_length=count)]
     fact = create_model("CountedFact", __base__=JudgedFact, same=(variants, ...), opposite=(variants, ...))
     schema = create_model("CountedFacts", __base__=JudgedFacts, facts=(list[fact], ...))  # type: ignore[valid-type]
     answer = await session.structured(
         "together",
-        prompt.fill(evidence=evidence, facts=numbered, count=str(count)),
+        prompt.fill(
+            evidence=evidence,
+            asked=ask_with(question, ASKED, "\n\n"),
+            facts=number_texts([factoid.text for factoid in factoids]),
+            count=str(count),
+        ),
         schema,
         temperature=temperature,
         max_tokens=_compute_token_limit(factoids, count),

@@ -45,7 +45,7 @@ class Model:
 
     @staticmethod
     def _mutations(body: dict[str, Any], asked: str) -> str:
-        fact = asked.removeprefix("Fact: ")
+        fact = asked.rpartition("Fact: ")[2]
         schema = body["response_format"]["json_schema"]["schema"]
         count = schema["properties"]["same"]["minItems"]
         made = {key: [f"{key} {i}: {fact}" for i in range(count)] for key in ("same", "opposite")}
