@@ -151,7 +151,7 @@ async def test_a_detector_sees_the_turn_and_nothing_of_the_chatbot(tmp_path: Pat
         "Answer after 1 messages.",
     ]
     assert (second.question, second.reply) == ("Question number 2 is this one?", "Answer after 3 messages.")
-    fields = {"history", "question", "passages", "reply", "knowledge", "origin"}
+    fields = {"history", "question", "passages", "earlier", "reply", "knowledge", "origin"}
     assert set(type(second).model_fields) == fields
     assert second.origin == Origin()
 
