@@ -19,6 +19,7 @@ from hallulab.scenarios.text.declining import is_declining
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.text.words import is_courtesy
 from hallulab.scenarios.transcript import Conversation, Frozen, Judgement, Passage, Turn, Verdict
+from hallulab.scenarios.turn_evidence import choose_earlier_passages
 from hallulab.simulator.metrics.hallucinations import ByDetector, is_answer
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
@@ -111,7 +112,8 @@ class Library:
             return None
         earlier = [message.text for message in conversation.given if message.role == "user"]
         said = [*earlier, *(one.user for one in conversation.turns[: turn.index + 1])]
-        return TurnReading(self.index, turn, "\n".join(said))
+        before = choose_earlier_passages(turn.passages, conversation.turns[: turn.index])
+        return TurnReading(self.index, turn, "\n".join(said), before)
 
 
 @lru_cache(maxsize=4)
@@ -126,11 +128,15 @@ class TurnReading:
         index: the documents.
         turn: it.
         user_text: what the user said up to it.
+        earlier: passages of earlier turns, which detectors were given, too.
     """
 
-    def __init__(self, index: DocumentIndex, turn: Turn, user_text: str) -> None:
+    def __init__(
+        self, index: DocumentIndex, turn: Turn, user_text: str, earlier: Sequence[Passage] = ()
+    ) -> None:
         self._index = index
         self._turn = turn
+        self._earlier = earlier
         self._user_text = user_text
         self._is_courtesy = is_courtesy(turn.user)
         self._judged: dict[Statement, tuple[Sequence[bool | None], bool | None]] = {}
@@ -196,11 +202,16 @@ class TurnReading:
 
     def _blame_statement(self, statement: Statement) -> Blame | None:
         supporting, documents = self._judge(statement)
-        if True in supporting:
-            is_current = any(
-                supports and self._index.find(passage) is not None
-                for passage, supports in zip(self._turn.passages, supporting, strict=True)
+        earlier, _ = self._index.judge(statement, self._earlier)
+        backing = [
+            passage
+            for passage, supports in zip(
+                (*self._turn.passages, *self._earlier), (*supporting, *earlier), strict=True
             )
+            if supports
+        ]
+        if backing:
+            is_current = any(self._index.find(passage) is not None for passage in backing)
             return "supported" if is_current or documents else "retriever"
         if documents:
             return "supported" if self._is_courtesy else "retriever"

@@ -91,6 +91,20 @@ def test_nothing_is_to_be_found_for_thanks(reply: str, expected: str) -> None:
     assert blame(reply, query="", user="Thank you!") == expected
 
 
+@pytest.mark.parametrize(("passage", "expected"), [(FEES, "supported"), (TRAINS, "retriever")])
+def test_what_a_passage_of_an_earlier_turn_supports_is_no_fault_of_the_search(
+    passage: Passage, expected: str
+) -> None:
+    turns = tuple(
+        Turn(index=index, user=QUERY, query=QUERY, passages=(given,), reply=RIGHT)
+        for index, given in enumerate((passage, POOL))
+    )
+    reading = LIBRARY.read(conversation("a", []).model_copy(update={"turns": turns}), turns[1])
+    assert reading is not None
+    assert reading.blame(Judgement(outcome="scored", score=1.0, flagged=True)) == expected
+    assert reading.context.met == 0
+
+
 DECLINED = "I'm sorry, I cannot find that in our documents. Please contact the help desk."
 
 
