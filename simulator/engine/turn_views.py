@@ -36,7 +36,7 @@ def build_view(
 def reorder_passages(view: TurnView) -> TurnView:
     """Return a view with the turn's passages in another order, drawn by its texts.
 
-    With less than two it is the same. Those of earlier turns stay behind them.
+    With less than two it is the same. Passages of earlier turns stay behind them.
     """
     passages = list(view.own_passages)
     random.Random(digest([view.question, view.reply])).shuffle(passages)  # noqa: S311 - no secret
