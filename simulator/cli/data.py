@@ -71,8 +71,10 @@ def _tell(counts: ImportCounts, format: str, reading: Reading, folder: Path) -> 
             f"{format_count(counts.without_reply, 'conversation')} left out: nobody replied", err=True
         )
     if counts.searched:
+        way = {"words": "words (BM25)"}.get(str(counts.searched_by), counts.searched_by)
         print_lines(
-            f"{format_count(counts.searched, 'turn')} without passages: they were searched for", err=True
+            f"{format_count(counts.searched, 'turn')} without passages: searched in the documents by {way}",
+            err=True,
         )
     if counts.without_evidence:
         print_lines(
