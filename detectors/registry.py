@@ -123,7 +123,7 @@ _OFFERED: ContextVar[Mapping[str, DetectorFactory]] = ContextVar("_OFFERED", def
 
 @contextmanager
 def offer_detectors(factories: Mapping[str, DetectorFactory]) -> Iterator[None]:
-    """Offer detectors that a Python program holds under their kinds, in this context, until the block ends."""
+    """Offer detectors that a Python program has, by their kinds, until the block ends."""
     token = _OFFERED.set(factories)
     try:
         yield

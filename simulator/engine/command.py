@@ -225,8 +225,8 @@ def load_saved_experiment(
         for judge in values.get("detectors", ()):
             if not isinstance(judge, str) and is_code(judge["kind"]):
                 raise UsageError(
-                    f"{run.path}: its detector {judge['name']!r} is other people's code ({judge['kind']}), which "
-                    "a run folder alone does not start. Name the detectors that judge with --detectors."
+                    f"{run.path}: its detector {judge['name']!r} is other people's code ({judge['kind']}), "
+                    "which a run folder alone does not start. Name the detectors that judge with --detectors."
                 )
     if "chatbots" in fields and (theirs or "chatbots" not in given):
         for bot in values["chatbots"]:

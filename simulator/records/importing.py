@@ -87,7 +87,7 @@ SEARCHED_BY_WORDS = (
 
 
 def open_documents(pack: Scenario, embedding_model: str) -> Retriever:
-    """Return who searches documents for the evidence of replies: by vectors, or without the extra by words."""
+    """Return who searches documents for evidence: by vectors, or without the extra `local` by words."""
     if can_search_by_vectors():
         return KnowledgeBase(pack, embedding_model=embedding_model)
     return WordSearch(pack)
@@ -114,8 +114,14 @@ def load_imported_scenario(folder: RunFolder) -> Scenario | None:
     return build_imported_scenario(_read_folder(folder.path / DOCUMENTS, Boundary(folder.path)).documents)
 
 
-async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, ImportCounts, Reading]:
+async def import_from_options(
+    options: ImportOptions, called: str | None = None
+) -> tuple[RunFolder, str, ImportCounts, Reading]:
     """Write chats as a run folder, with evidence searched where options name documents or a pack.
+
+    Args:
+        options: of the command.
+        called: name of the file in the run folder; None: as it was given.
 
     Returns:
         The folder, the format that was read, what was counted, and what was taken for what.
@@ -144,7 +150,9 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
         reading.note(note)
     pack = build_imported_scenario(found.documents) if named is None else load_scenario(named)
     format = options.format or format_of(file, reading)
-    about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))
+    about = Imported(
+        file=called or str(file), format=format, documents=None if documents is None else str(documents)
+    )
     scenario = SCENARIO if named is None else locate_pack(named)
     source, defaults = None, Experiment()
     if pack.documents:
