@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,10 +180,9 @@ async def ajudge(options: JudgeOptions) -> Run:
     from hallulab.simulator.records.given_chats import open_chats
     from hallulab.simulator.records.importing import import_from_options
 
-    chosen, factories = name_detectors(options.detectors or ())
-    named = replace(options, detectors=None if options.detectors is None else chosen)
+    _, factories = name_detectors(options.detectors or ())
     with offer_detectors(factories), open_chats(options.chats) as (file, called):
-        plan = await plan_judging(named, file)
+        plan = await plan_judging(options, file)
         await import_from_options(plan.imports, called)
         folder, scenario = await detect_from_options(plan.detects)
     if plan.asks_no_model:

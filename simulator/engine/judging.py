@@ -55,17 +55,17 @@ async def plan_judging(options: JudgeOptions, file: Path) -> JudgePlan:
     """Return what judges a file of chats, once the detectors are known to be right. Nothing is written.
 
     Args:
-        options: of the command, with detectors by name.
+        options: of the command.
         file: the chats.
 
     Raises:
         UsageError: a detector, an option of it or the experiment file is at fault; a detector asks a model,
             and none is named; or the run folder is there.
     """
-    fields = {**options.collect_model_fields(), "detectors": options.detectors}
+    chosen = None if options.detectors is None else name_detectors(options.detectors)[0]
+    fields = {**options.collect_model_fields(), "detectors": chosen}
     experiment = load_experiment(options.config_path, fields)
     names_model = bool(experiment.model or experiment.base_url or experiment.models)
-    chosen = options.detectors
     asks_no_model = not names_model and "detectors" not in experiment.model_fields_set
     if asks_no_model:
         chosen = [WITHOUT_MODEL]
@@ -138,12 +138,12 @@ def name_detectors(given: Sequence[Chosen | object]) -> tuple[list[Chosen], Mapp
         if isinstance(one, str | Mapping):
             chosen.append(one)
             continue
+        made: Any = type(one) if isinstance(one, Detector) else one
         if isinstance(one, Detector):
             factory: DetectorFactory = _HeldDetector(one)
-            made, name = type(one), one.name
+            name = one.name
         elif callable(one):
-            factory = made = one
-            name = getattr(one, "__name__", type(one).__name__)
+            factory, name = one, getattr(one, "__name__", type(one).__name__)
         else:
             raise UsageError(
                 f"detectors: item {number} is a {type(one).__name__}. Give a name, a mapping, a "

@@ -47,9 +47,8 @@ def write_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     Raises:
         UsageError: one is no mapping, or a value of it cannot be written.
     """
-    if hasattr(rows, "columns"):  # a frame yields its columns
-        rows = rows.to_dict("records")
-    for number, row in enumerate(rows, start=1):
+    frame: Any = rows  # it would yield its columns
+    for number, row in enumerate(frame.to_dict("records") if hasattr(frame, "columns") else rows, start=1):
         if not hasattr(row, "keys"):
             raise UsageError(
                 f"{ROWS}, line {number}: is a {type(row).__name__}. Give a file, a frame or mappings such as "
