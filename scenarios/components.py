@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from typing import Any, Literal, TypeVar, cast
@@ -83,6 +86,48 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
         raise UsageError(
             f"{what} {name!r}: cannot load its entry point {point.value} ({describe_exception(error)})."
         ) from error
+
+
+_TARGET = re.compile(r"[A-Za-z_]\w*(\.\w+)*:[A-Za-z_]\w*(\.\w+)*", re.ASCII)
+
+
+def is_code(kind: str) -> bool:
+    """Return whether a component's kind names code to import, such as `my_detector:Mine`."""
+    return ":" in kind
+
+
+def import_code(what: str, target: str) -> Any:
+    """Import what `module:name` names, from an installed package or the working directory.
+
+    The working directory comes last, so that no file in it stands for a module of ours or of a library.
+
+    Args:
+        what: the kind of component in the error: `detector`.
+        target: `my_detector:Mine`.
+
+    Raises:
+        UsageError: it is not of this form, cannot be imported, or the module has no such name.
+    """
+    if not _TARGET.fullmatch(target):
+        raise UsageError(f"{what} {target!r}: write module:Class, such as my_detector:Mine.")
+    module, _, path = target.partition(":")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)
+    invalidate_caches()
+    try:
+        found: Any = import_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # other people's code may also raise SystemExit
+        raise UsageError(
+            f"{what} {target!r}: cannot import {module} from {here} ({describe_exception(error)})."
+        ) from error
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise UsageError(f"{what} {target!r}: the module {module} has no {path!r}.")
+        found = getattr(found, name)
+    return found
 
 
 def find_info(what: str, name: str, own: Mapping[str, Made], group: str, kind: type[Made]) -> Made:

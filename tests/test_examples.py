@@ -15,6 +15,7 @@ from tests.simulator.cli.test_commands import saved_run
 
 MODULES = (
     "hallulab.agents.models.model_names",
+    "hallulab.agents.retrieval.word_search",
     "hallulab.agents.users.chats",
     "hallulab.detectors.trained_judges.detector",
     "hallulab.results",

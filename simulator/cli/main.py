@@ -42,6 +42,7 @@ app = typer.Typer(
 COMMANDS: Mapping[str, Callable[..., None] | typer.Typer] = {
     "serve": prepare.serve,
     "run": run.run,
+    "judge": run.judge,
     "detect": run.detect,
     "branch": run.branch,
     "report": report.report,

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hallulab.scenarios.components import is_code
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
@@ -224,6 +225,13 @@ def load_saved_experiment(
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]
+    if "detectors" not in own and (theirs or "detectors" not in given):
+        for judge in values.get("detectors", ()):
+            if not isinstance(judge, str) and is_code(judge["kind"]):
+                raise UsageError(
+                    f"{run.path}: its detector {judge['name']!r} is other people's code ({judge['kind']}), "
+                    "which a run folder alone does not start. Name the detectors that judge with --detectors."
+                )
     if "chatbots" in fields and (theirs or "chatbots" not in given):
         for bot in values["chatbots"]:
             # The folder may be a stranger's, and such a chatbot could name any program.

@@ -16,6 +16,7 @@ from hallulab.simulator.options.groups import (
     BATCH,
     DETECTORS,
     HOTPOTQA,
+    MAP,
     RUN,
     SCENARIO,
     STRICT,
@@ -127,7 +128,34 @@ class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
 
 @dataclass(frozen=True)
 class JudgeOptions(ModelOptions, RecordingOptions):
-    """Options of `hallulab.judge`."""
+    """Options of `hallulab judge`."""
+
+    chats: Annotated[
+        StrPath | Iterable[Mapping[str, Any]],
+        Flag(
+            "Your chats, as `hallulab import` reads them (docs/own-chats.md).", argument=True, metavar="FILE"
+        ),
+    ]
+    """In Python also rows: mappings, or a pandas frame."""
+    detectors: Annotated[
+        Sequence[Chosen | object] | None,
+        Flag(
+            "Detectors, separated by commas; by default those of the model that is named, else combined.",
+            separated=True,
+        ),
+    ] = None
+    """In Python also detectors and their classes."""
+    _: KW_ONLY
+    documents: Annotated[
+        StrPath | None, Flag("Folder of documents: evidence of replies that have none in the file.")
+    ] = None
+    map: Annotated[str | None, MAP] = None
+    out: Annotated[StrPath | None, Flag("Run folder; by default runs/, the file's name and the time.")] = None
+
+
+@dataclass(frozen=True)
+class JudgeRepliesOptions(ModelOptions, RecordingOptions):
+    """Options of `hallulab.judge_replies`."""
 
     views: Iterable[TurnView | Mapping[str, Any]]
     """The replies, each with the dialogue before it and its evidence."""
@@ -267,14 +295,7 @@ class ImportOptions:
     scenario: Annotated[
         str | None, Flag("The pack that the chats belong to, whose documents are searched so.")
     ] = None
-    map: Annotated[
-        str | None,
-        Flag(
-            "Names to read by, where the file's names leave it open: user=question,reply=response.",
-            names=("--map",),
-            metavar="WHAT=NAME,…",
-        ),
-    ] = None
+    map: Annotated[str | None, MAP] = None
     skip_bad: Annotated[int, Flag("Leave out up to so many wrong records, and name them.", metavar="N")] = 0
 
 

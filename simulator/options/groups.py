@@ -87,6 +87,11 @@ SCENARIO = Flag("Built-in scenario pack, or the path of your own pack folder.")
 RUN = Flag("A run folder.", argument=True, metavar="DIR")
 DETECTORS = Flag("Detectors, separated by commas.", separated=True)
 STRICT = Flag("Refuse the documents if one cannot be read; else it is left out.")
+MAP = Flag(
+    "Names to read by, where the file's names leave it open: user=question,reply=response.",
+    names=("--map",),
+    metavar="WHAT=NAME,…",
+)
 HOTPOTQA = Flag("Folder that holds HotpotQA's distractor setting.")
 BATCH = Flag(
     "Ask models in waves, as files in OpenAI's batch format: vllm runs `vllm run-batch` here, api uses the "

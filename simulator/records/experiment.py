@@ -60,9 +60,12 @@ class Component(Frozen):
     @classmethod
     def _short_form(cls, value: Any) -> Any:
         if isinstance(value, str):
-            return {"name": value, "kind": value}
+            value = {"name": value}
         if isinstance(value, Mapping) and "name" in value and "kind" not in value:
-            return {**value, "kind": value["name"]}
+            kind = value["name"]
+            # `my_detector:Mine` reports as `Mine`.
+            name = kind.rpartition(":")[2] if isinstance(kind, str) else kind
+            return {**value, "name": name, "kind": kind}
         return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import count
@@ -21,6 +22,14 @@ _RESULTS = (b'{\n  "rows": [', b"detector,level,", b"<!doctype html>")
 def name_folder_by_time() -> Path:
     """Return the folder for a run without `--out`: `runs/` and the time."""
     return RUNS / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+
+
+def name_folder_after(file: Path) -> Path:
+    """Return a new folder for the chats of a file: `runs/`, the file's name and the time."""
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", file.name.partition(".")[0]).strip("-") or "chats"
+    name = f"{stem}-{name_folder_by_time().name}"
+    paths = (RUNS / (name if number == 1 else f"{name}-{number}") for number in count(1))
+    return next(path for path in paths if not path.exists())
 
 
 def make_folder_by_time(parent: Path) -> Path:
