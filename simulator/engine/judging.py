@@ -87,7 +87,7 @@ async def plan_judging(options: JudgeOptions, file: Path) -> JudgePlan:
 
 
 async def _check_detectors(experiment: Experiment, names_model: bool) -> None:
-    """Check detectors before the chats are read. Those of others are not made for it.
+    """Check detectors before the chats are read. For that, detectors of other people are not made.
 
     Raises:
         UsageError: see `plan_judging`.
