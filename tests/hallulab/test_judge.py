@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 import hallulab
-from hallulab import Detector, DetectorContext, Judgement, Traits, TurnView, UsageError
+from hallulab import Detector, DetectorContext, Judgement, OperationalError, Traits, TurnView, UsageError
 from hallulab.simulator.engine.judging import WORTH
 from hallulab.testing.endpoint import MODEL, serve_stub
 
@@ -119,6 +119,15 @@ def test_detectors_search_by_words_where_no_vectors_can_be_made(monkeypatch: pyt
             rows, [Searching], documents="docs", out="mine", base_url=url, model=MODEL, quiet=True
         )
     assert list_flags(run) == [("Searching", True), ("Searching", False)]
+
+
+def test_after_a_failure_the_log_says_what_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(OperationalError):
+        hallulab.judge(
+            ROWS, ["direct-judge"], out="mine", base_url="http://127.0.0.1:9/v1", model="m", quiet=True
+        )
+    command = "hallulab detect mine --detectors direct-judge --model m --base-url http://127.0.0.1:9/v1"
+    assert caplog.messages[-1] == f"the chats are imported. Go on by: {command}"
 
 
 class Asking(Digits):
