@@ -184,7 +184,8 @@ async def ajudge(options: JudgeOptions) -> Run:
     with offer_detectors(factories), open_chats(options.chats) as (file, called):
         plan = await plan_judging(options, file)
         await import_from_options(plan.imports, called)
-        folder, scenario = await detect_from_options(plan.detects)
+        with plan.naming_continuation():
+            folder, scenario = await detect_from_options(plan.detects)
     if plan.asks_no_model:
         _log.warning(WORTH)
     return _open_run(folder, scenario, reports=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hallulab.scenarios.components import is_code
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
@@ -19,7 +18,7 @@ from hallulab.simulator.engine.run import Strategy, run_experiment
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
 from hallulab.simulator.records.experiment import ALL_CHATBOTS, Component, Experiment
-from hallulab.simulator.records.experiment_file import load_experiment, load_unchecked, put_over
+from hallulab.simulator.records.experiment_file import load_experiment, load_unchecked, put_over, refuse_code
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 from hallulab.simulator.records.recipients import UserWords, find_run_folder
@@ -225,13 +224,6 @@ def load_saved_experiment(
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]
-    if "detectors" not in own and (theirs or "detectors" not in given):
-        for judge in values.get("detectors", ()):
-            if not isinstance(judge, str) and is_code(judge["kind"]):
-                raise UsageError(
-                    f"{run.path}: its detector {judge['name']!r} is other people's code ({judge['kind']}), "
-                    "which a run folder alone does not start. Name the detectors that judge with --detectors."
-                )
     if "chatbots" in fields and (theirs or "chatbots" not in given):
         for bot in values["chatbots"]:
             # The folder may be a stranger's, and such a chatbot could name any program.
@@ -241,7 +233,10 @@ def load_saved_experiment(
                     f"({bot['kind']}), which a run folder alone does not start. Give the experiment file "
                     "that names it with -c, or leave it out with --chatbots."
                 )
-    return load_unchecked(None, values).with_places_of(file), words
+    experiment = load_unchecked(None, values)
+    if "detectors" not in own and (theirs or "detectors" not in given):
+        refuse_code(run.path, experiment.detectors)
+    return experiment.with_places_of(file), words
 
 
 def load_experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import logging
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.detectors.registry import DETECTORS, DetectorFactory, find_detector
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.engine.models import open_pool
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.options.commands import DetectOptions, ImportOptions, JudgeOptions
@@ -20,6 +23,8 @@ from hallulab.simulator.options.groups import Chosen, ModelOptions, RecordingOpt
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import name_folder_after
+
+_log = logging.getLogger(__name__)
 
 WITHOUT_MODEL = "combined"
 """The detector that judges where no model is named."""
@@ -44,11 +49,23 @@ class JudgePlan:
     def continuation(self) -> str:
         """The command that judges what is not judged yet, for people to type."""
         options, words = self.detects, ["hallulab", "detect", str(self.detects.folder)]
-        names = [one if isinstance(one, str) else str(one["name"]) for one in options.detectors or ()]
+        names = [
+            one if isinstance(one, str) else str(one.get("kind", one.get("name")))
+            for one in options.detectors or ()
+        ]
         urls = [options.base_url] if isinstance(options.base_url, str) else options.base_url or ()
         given = [("-c", options.config), ("--detectors", ",".join(names)), ("--model", options.model)]
         given += [("--base-url", url) for url in urls] + [("--api-key-env", options.api_key_env)]
         return shlex.join([*words, *(str(word) for pair in given if pair[1] for word in pair)])
+
+    @contextmanager
+    def naming_continuation(self) -> Iterator[None]:
+        """Log which command goes on, if the block is interrupted or fails."""
+        try:
+            yield
+        except (asyncio.CancelledError, KeyboardInterrupt, OperationalError):
+            _log.warning("the chats are imported. Go on by: %s", self.continuation)
+            raise
 
 
 async def plan_judging(options: JudgeOptions, file: Path) -> JudgePlan:
@@ -87,7 +104,7 @@ async def plan_judging(options: JudgeOptions, file: Path) -> JudgePlan:
 
 
 async def _check_detectors(experiment: Experiment, names_model: bool) -> None:
-    """Check detectors before the chats are read. Those of others are not made for it.
+    """Check detectors before the chats are read. For that, detectors of other people are not made.
 
     Raises:
         UsageError: see `plan_judging`.

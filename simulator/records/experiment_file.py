@@ -5,19 +5,20 @@ Flags win over the file, the file over defaults.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from hallulab.agents.serving.catalogue import CATALOGUE
+from hallulab.scenarios.components import is_code
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error, render_complaint
 from hallulab.scenarios.files.json_text import find_unwritable
 from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
-from hallulab.simulator.records.experiment import Experiment, choose_concurrency
+from hallulab.simulator.records.experiment import Component, Experiment, choose_concurrency
 from hallulab.simulator.records.experiment_fields import join_deciding
 from hallulab.simulator.records.recipients import UserWords, find_run_folder, list_recipients
 
@@ -51,8 +52,24 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """
     experiment = load_unchecked(path, flags)
     if path is not None and find_run_folder(path) is not None:
+        if not flags.get("detectors"):
+            refuse_code(path, experiment.detectors)
         UserWords(load_unchecked(None, flags), path).require(experiment, list_recipients(experiment))
     return experiment
+
+
+def refuse_code(place: Path, detectors: Iterable[Component]) -> None:
+    """Refuse detectors that are code to import: nobody but a run folder, perhaps a stranger's, names them.
+
+    Raises:
+        UsageError: one is.
+    """
+    for one in detectors:
+        if is_code(one.kind):
+            raise UsageError(
+                f"{place}: its detector {one.name!r} is other people's code ({one.kind}), which a run folder "
+                "alone does not start. Name the detectors that judge with --detectors."
+            )
 
 
 def load_unchecked(path: Path | None, flags: Mapping[str, Any]) -> Experiment:

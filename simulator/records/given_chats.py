@@ -14,7 +14,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.options.groups import StrPath
 
 ROWS = "rows"
-"""What errors and the run folder call rows that were given in Python."""
+"""Name of rows that were given in Python, in errors and in the run folder."""
 
 
 @contextmanager

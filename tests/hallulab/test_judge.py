@@ -11,8 +11,9 @@ import pandas
 import pytest
 
 import hallulab
-from hallulab import Detector, DetectorContext, Judgement, Traits, TurnView, UsageError
+from hallulab import Detector, DetectorContext, Judgement, OperationalError, Traits, TurnView, UsageError
 from hallulab.simulator.engine.judging import WORTH
+from hallulab.testing.endpoint import MODEL, serve_stub
 
 ROWS: list[dict[str, Any]] = [
     {"question": "The fee?", "contexts": ["The fee is 200 rupees."], "answer": "It is 500 rupees."},
@@ -97,6 +98,36 @@ def test_two_objects_of_a_class_judge_side_by_side() -> None:
 async def test_ajudge_is_awaited() -> None:
     run = await hallulab.ajudge(ROWS[:1], [Digits], out="mine", quiet=True)
     assert list_flags(run) == [("Digits", True)]
+
+
+class Searching(Digits):
+    """Flags replies of whose words the documents hold none."""
+
+    async def detect(self, view: TurnView) -> Judgement:
+        assert view.knowledge is not None
+        found = await view.knowledge.search(view.reply, 1)
+        return Judgement(outcome="scored", score=float(not found), flagged=not found)
+
+
+def test_detectors_search_by_words_where_no_vectors_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hallulab.agents.retrieval.word_search.find_spec", lambda module: None)
+    Path("docs").mkdir()
+    Path("docs", "fees.md").write_text("The fee is 200 rupees.")
+    rows = [{"question": "The fee?", "answer": reply} for reply in ("Zebras gallop.", "200 rupees.")]
+    with serve_stub() as url:
+        run = hallulab.judge(
+            rows, [Searching], documents="docs", out="mine", base_url=url, model=MODEL, quiet=True
+        )
+    assert list_flags(run) == [("Searching", True), ("Searching", False)]
+
+
+def test_after_a_failure_the_log_says_what_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(OperationalError):
+        hallulab.judge(
+            ROWS, ["direct-judge"], out="mine", base_url="http://127.0.0.1:9/v1", model="m", quiet=True
+        )
+    command = "hallulab detect mine --detectors direct-judge --model m --base-url http://127.0.0.1:9/v1"
+    assert caplog.messages[-1] == f"the chats are imported. Go on by: {command}"
 
 
 class Asking(Digits):

@@ -77,6 +77,16 @@ def test_an_experiment_file_names_it_and_its_name(module: str, run: RunFolder, h
     assert list_flags(run, "mine") == [True, False]
 
 
+def test_it_is_measured(module: str, hallulab: CommandLine) -> None:
+    replies = [{"id": str(number), "label": not number, **row} for number, row in enumerate(ROWS)]
+    lines = [{"passages" if key == "contexts" else key: one for key, one in row.items()} for row in replies]
+    Path("labelled.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    told = hallulab("bench", "labelled.jsonl", "--detectors", f"{module}:EveryNumber", "--json", "b.json")
+    assert told.code == 0, told.err
+    rows = json.loads(Path("b.json").read_text())["rows"]
+    assert [row["auroc"] for row in rows if row["detector"] == "EveryNumber"][:1] == [1.0]
+
+
 def test_a_run_folder_alone_does_not_start_it(module: str, run: RunFolder, hallulab: CommandLine) -> None:
     saved = json.loads(run.experiment.read_text())
     saved["experiment"]["detectors"] = [{"name": "m", "kind": f"{module}:EveryNumber", "options": {}}]
@@ -88,7 +98,9 @@ def test_a_run_folder_alone_does_not_start_it(module: str, run: RunFolder, hallu
         "alone does not start. Name the detectors that judge with --detectors.\n",
     )
     Path("run/view-experiment.yaml").write_text(f"detectors: ['{module}:EveryNumber']\n")
-    assert hallulab("detect", "run", "-c", "run/view-experiment.yaml").code == 2
+    for command in (["detect", "run"], ["judge", "rows.json"], ["run", "--out", "new"]):
+        code, said = hallulab.code_and_error(*command, "-c", "run/view-experiment.yaml")
+        assert (code, "is other people's code" in said) == (2, True)
     assert not Path("imported").exists()
 
 

@@ -150,7 +150,7 @@ def test_after_a_failure_a_command_goes_on(hallulab: CommandLine) -> None:
     model = ("--base-url", "http://127.0.0.1:9/v1", "--model", MODEL)
     ended = hallulab("judge", write_lines(RAGAS), "--out", "mine", "--detectors", "direct-judge", *model)
     assert ended.code == 1
-    [command] = re.findall(r"^The chats are imported\. Go on by: (.*)$", ended.err, re.MULTILINE)
+    [command] = re.findall(r"^warning: the chats are imported\. Go on by: (.*)$", ended.err, re.MULTILINE)
     assert shlex.split(command) == [
         "hallulab", "detect", "mine", "--detectors", "direct-judge", "--model", MODEL, *model[:2]
     ]  # fmt: skip
