@@ -72,8 +72,10 @@ def render_commands() -> str:
 
 
 def _list_commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the commands below a group, in its order, with their whole names."""
+    """Yield the commands below a group that its help shows, in its order, with their whole names."""
     for name, command in group.commands.items():
+        if command.hidden:
+            continue
         if hasattr(command, "commands"):
             yield from _list_commands(command, f"{path} {name}")
         else:
