@@ -130,7 +130,8 @@ def test_what_the_scenario_names_must_be_there(pack: Path) -> None:
         (
             "title: Tiny",
             "titel: Tiny",
-            "line 3: titel: unknown key. Correct its spelling or remove it; see docs/scenario-packs.md.",
+            "line 3: titel: unknown key (did you mean `title`?). "
+            "Correct its spelling or remove it; see docs/scenario-packs.md.",
         ),
         (
             "title: Tiny",
