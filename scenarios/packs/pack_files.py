@@ -178,7 +178,7 @@ def _locate_scenario_file(name_or_path: str | Path) -> tuple[Path, Boundary]:
         if not is_there(path):
             raise UsageError(
                 f"{path}: there is no such file, so the folder is no scenario pack. "
-                "`hallulab init-scenario DIR` writes one to start from."
+                "`hallulab init pack DIR` writes one to start from."
             )
     if not is_there(path):
         raise UsageError(

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import typer
+from typer.core import TyperGroup
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.cli import data, detectors, prepare, report, run
+from hallulab.simulator.cli import data, detectors, files, prepare, report, run
 from hallulab.simulator.cli.console import (
     OutputError,
     ask_at_terminal,
@@ -28,8 +29,18 @@ from hallulab.simulator.cli.console import (
 from hallulab.simulator.cli.options import add_command
 from hallulab.simulator.records.agreement import asking_by
 
+
+class _InOrder(TyperGroup):
+    """Shows its commands in the order of `COMMANDS`; Typer puts groups last."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """Return the names of the commands that the help shows."""
+        return [name for group in COMMANDS.values() for name in group]
+
+
 app = typer.Typer(
     name="hallulab",
+    cls=_InOrder,
     help="Simulated users talk to RAG chatbots, detectors judge every reply, and the run says which chatbot "
     "hallucinates least and which detector can be trusted to say so.",
     no_args_is_help=True,
@@ -39,7 +50,8 @@ app = typer.Typer(
 
 COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
     "Start": {
-        "init-scenario": prepare.init_scenario,
+        "init": files.init,
+        "schema": files.schema,
         "list": prepare.list_things,
         "serve": prepare.serve,
     },
@@ -88,6 +100,7 @@ for _heading, _commands in COMMANDS.items():
             app.add_typer(_command, name=_name, rich_help_panel=_heading)
         else:
             add_command(app, _name, _command, _heading)
+add_command(app, "init-scenario", prepare.init_scenario, hidden=True)  # the former name of `init pack`
 
 
 def _print_version(asked: bool) -> None:

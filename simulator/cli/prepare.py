@@ -1,4 +1,4 @@
-"""Commands before a run: init-scenario, list, serve."""
+"""Commands before a run: init pack, list, serve."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def init_scenario(options: InitOptions) -> None:
     if options.scenario is not None:
         raise UsageError("--scenario is the pack of a chat. Give the chat with --summarize.")
     if options.directory is None:
-        raise UsageError("init-scenario: give a new or empty folder.")
+        raise UsageError("init pack: give a new or empty folder.")
     directory, personas = Path(options.directory), options.personas
     if options.documents is None:
         _write_skeleton(options, directory)

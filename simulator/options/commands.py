@@ -40,7 +40,7 @@ Wrong = Literal["invented", "misplaced"]
 Gold = Literal["annotations"]
 """Where the labels of a run folder come from: what annotators found."""
 PERSONAS = 20
-"""Personas that `hallulab init-scenario` writes from documents where no number is given."""
+"""Personas that `hallulab init pack` writes from documents where no number is given."""
 GOALS = "70/20/10"
 """Per cent of their goals that the documents answer, answer in part, do not answer, likewise."""
 
@@ -386,7 +386,7 @@ class DerivedOptions(ModelOptions, RecordingOptions):
 
 @dataclass(frozen=True)
 class InitOptions(ModelOptions, RecordingOptions):
-    """Options of `hallulab init-scenario`."""
+    """Options of `hallulab init pack`."""
 
     directory: Annotated[StrPath | None, Flag("A new or empty folder.", argument=True, metavar="DIR")] = None
     _: KW_ONLY

@@ -50,7 +50,7 @@ class Flag:
     metavar: str | None = None
     panel: Panel | None = None
     default: str | None = None
-    """What `--help` says is the default of an option whose own is None: the experiment's."""
+    """Shown in `--help` for an option whose own default is None: the default of the experiment."""
 
 
 @dataclass(frozen=True)

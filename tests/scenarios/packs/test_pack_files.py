@@ -98,7 +98,7 @@ def test_an_unknown_pack_names_the_built_in_ones() -> None:
 def test_a_folder_without_scenario_file_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path) == (
         "scenario.yaml: there is no such file, so the folder is no scenario pack. "
-        "`hallulab init-scenario DIR` writes one to start from."
+        "`hallulab init pack DIR` writes one to start from."
     )
 
 
