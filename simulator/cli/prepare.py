@@ -14,8 +14,8 @@ from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.text.words import parse_whole_number
 from hallulab.simulator.cli.console import print_lines
 from hallulab.simulator.cli.options import expand_options, split_names
-from hallulab.simulator.options.commands import GOALS, PERSONAS, InitOptions
 from hallulab.simulator.options.groups import to_path
+from hallulab.simulator.options.packs import GOALS, PERSONAS, InitOptions
 
 if TYPE_CHECKING:
     from hallulab.simulator.authoring.packs import Written

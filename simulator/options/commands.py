@@ -39,10 +39,6 @@ Wrong = Literal["invented", "misplaced"]
 """Kinds of wrong answers: made up, or out of another passage."""
 Gold = Literal["annotations"]
 """Where the labels of a run folder come from: what annotators found."""
-PERSONAS = 20
-"""Personas that `hallulab init pack` writes from documents where no number is given."""
-GOALS = "70/20/10"
-"""Per cent of their goals that the documents answer, answer in part, do not answer, likewise."""
 
 
 @dataclass(frozen=True)
@@ -382,44 +378,3 @@ class DerivedOptions(ModelOptions, RecordingOptions):
         Wrong, Flag("Wrong answers: made up, or out of a passage that does not answer the question.")
     ] = "invented"
     both: Annotated[bool, Flag("Both answers of each question; by default one at random.")] = False
-
-
-@dataclass(frozen=True)
-class InitOptions(ModelOptions, RecordingOptions):
-    """Options of `hallulab init pack`."""
-
-    directory: Annotated[StrPath | None, Flag("A new or empty folder.", argument=True, metavar="DIR")] = None
-    _: KW_ONLY
-    documents: Annotated[
-        StrPath | None, Flag("Folder of your documents: a model writes the pack's personas from them.")
-    ] = None
-    strict: Annotated[bool, STRICT] = False
-    from_chats: Annotated[
-        StrPath | None,
-        Flag("Chats of real users, as `hallulab import` reads them: one persona of each.", metavar="FILE"),
-    ] = None
-    personas: Annotated[
-        int | None,
-        Flag(
-            f"Personas to write from the documents, {PERSONAS} by default; with --from-chats, how many "
-            "chats are read, all by default."
-        ),
-    ] = None
-    goals: Annotated[
-        str | None,
-        Flag(
-            f"Per cent of goals that the documents answer, answer in part, do not answer; {GOALS} by default."
-        ),
-    ] = None
-    seed: Annotated[int | None, Flag("Seed of what is drawn.")] = None
-    summarize: Annotated[
-        StrPath | None,
-        Flag(
-            "Write nothing, and print the `summary` of a persona in the situation of this chat's user: text "
-            "with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
-            metavar="FILE",
-        ),
-    ] = None
-    scenario: Annotated[
-        str | None, Flag("The pack that the chat of --summarize belongs to: a name, or a path.")
-    ] = None
