@@ -12,7 +12,7 @@ _MOST = 2000
 """Names that are compared at most."""
 
 
-def find_near_name(name: str, known: Iterable[str], least: float = 0.6) -> str | None:
+def find_near_name(name: str, known: Iterable[str], least: float = 0.65) -> str | None:
     """Return the known name that is most like another, whatever the case; None: none is like it.
 
     >>> find_near_name("Halludetct", ["lexical", "halludetect"])
