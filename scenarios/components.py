@@ -16,7 +16,8 @@ from typing import Any, Literal, TypeVar, cast
 from pydantic import ValidationError
 
 from hallulab.scenarios.errors import HallulabError, UsageError
-from hallulab.scenarios.files.data_files import explain_error
+from hallulab.scenarios.files.data_files import explain_error, suggest_key
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.transcript import Frozen
 
 Target = Literal[
@@ -75,8 +76,9 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
         return own[name]
     point = list_entry_points(group).get(name)
     if point is None:
+        names = list_component_names(own, group)
         raise UsageError(
-            f"there is no {what} {name!r}; there are: {', '.join(list_component_names(own, group))}."
+            f"there is no {what} {name!r}{suggest_name(name, names)}; there are: {', '.join(names)}."
         )
     try:
         return cast(Factory, point.load())
@@ -233,7 +235,8 @@ def read_options(owner: str, schema: type[Options], options: Mapping[str, Any]) 
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            reason = f"there is no option `{name}`; there are: {', '.join(schema.model_fields)}."
+            near = suggest_key(schema, first["loc"])
+            reason = f"there is no option `{name}`{near}; there are: {', '.join(schema.model_fields)}."
         elif first["type"] == "missing":
             reason = f"the option `{name}` is required."
         else:

@@ -26,6 +26,7 @@ MODULES = (
     "hallulab.scenarios.chats.reading",
     "hallulab.scenarios.chats.row_order",
     "hallulab.scenarios.datasets.offsets",
+    "hallulab.scenarios.near_names",
     "hallulab.scenarios.packs.kinds.html_markdown",
     "hallulab.scenarios.packs.kinds.html_marks",
     "hallulab.scenarios.packs.kinds.number_formats",

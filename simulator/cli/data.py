@@ -12,7 +12,7 @@ import typer
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines
-from hallulab.simulator.cli.options import AsJson, PassingOn, RunArgument, expand_options
+from hallulab.simulator.cli.options import AsJson, RunArgument, add_command, expand_options
 from hallulab.simulator.options.commands import DerivedOptions, ExportOptions, ImportOptions, PlantOptions
 
 if TYPE_CHECKING:
@@ -268,6 +268,6 @@ def _print_written(replies: LabelledData, out: Path) -> None:
 
 
 make_data = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
-make_data.command("planted", cls=PassingOn)(make_planted)
-make_data.command("hotpotqa-derived", cls=PassingOn)(make_hotpotqa_derived)
-make_data.command("audit-corpus")(make_audit_corpus)
+add_command(make_data, "planted", make_planted)
+add_command(make_data, "hotpotqa-derived", make_hotpotqa_derived)
+add_command(make_data, "audit-corpus", make_audit_corpus)

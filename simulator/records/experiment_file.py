@@ -9,12 +9,17 @@ from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from hallulab.agents.serving.catalogue import CATALOGUE
 from hallulab.scenarios.components import is_code
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, explain_error, render_complaint
+from hallulab.scenarios.files.data_files import (
+    choose_main_error,
+    explain_error,
+    render_complaint,
+    suggest_key,
+)
 from hallulab.scenarios.files.json_text import find_unwritable
 from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
@@ -92,7 +97,7 @@ def build_experiment(text: YamlText | None, path: Path | None, flags: Mapping[st
     try:
         experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
     except ValidationError as error:
-        raise place_error(error, text, path, given, _SCHEMA) from error
+        raise place_error(error, text, path, given, _SCHEMA, Experiment) from error
     if text is not None:
         experiment = experiment.with_places(
             tuple(
@@ -121,7 +126,12 @@ def write_yaml(experiment: Experiment) -> str:
 
 
 def place_error(
-    error: ValidationError, text: YamlText | None, path: Path | None, given: Container[str], schema: str
+    error: ValidationError,
+    text: YamlText | None,
+    path: Path | None,
+    given: Container[str],
+    schema: str,
+    model: type[BaseModel],
 ) -> UsageError:
     """Return the first mistake in a file's fields with flags over them: with its line, unless it is a flag's.
 
@@ -131,19 +141,26 @@ def place_error(
         path: its path.
         given: names of the fields that flags gave.
         schema: the page that describes the file.
+        model: what the fields are read as.
     """
     first = choose_main_error(error)
     if text is not None and first["loc"] and first["loc"][0] not in given:
-        return text.error(first["loc"], render_complaint(first, schema))
+        return text.error(first["loc"], render_complaint(first, schema, model))
     where = f"{path}: " if path is not None and not first["loc"] else ""
-    return UsageError(where + describe(error))
+    return UsageError(where + describe(error, model))
 
 
-def describe(error: ValidationError) -> str:
-    """Describe the first mistake of a pydantic error in one sentence with the field's path."""
+def describe(error: ValidationError, model: type[BaseModel] | None = None) -> str:
+    """Describe the first mistake of a pydantic error in one sentence with the field's path.
+
+    Args:
+        error: pydantic's complaint.
+        model: what a person wrote the fields for, to name the one that was meant; None: a program wrote them.
+    """
     first = choose_main_error(error)
     field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"unknown field `{field}`. Remove it or correct its spelling."
+        near = "" if model is None else suggest_key(model, first["loc"])
+        return f"unknown field `{field}`{near}. Remove it or correct its spelling."
     sentence = f"{explain_error(first)}."
     return f"field `{field}`: {sentence}" if field else sentence

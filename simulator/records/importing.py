@@ -19,6 +19,7 @@ from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, Folder, copy_documents, read_folder
 from hallulab.scenarios.packs.labels import DocumentDefaults
 from hallulab.scenarios.packs.pack import Document, Scenario
@@ -133,7 +134,10 @@ async def import_from_options(
     if options.documents is not None and options.scenario is not None:
         raise UsageError("--documents and --scenario: give one of them.")
     if options.format is not None and options.format not in list_formats():
-        raise UsageError(f"--format {options.format}: unknown. Give one of: {', '.join(list_formats())}.")
+        near = suggest_name(options.format, list_formats())
+        raise UsageError(
+            f"--format {options.format}: unknown{near}. Give one of: {', '.join(list_formats())}."
+        )
     if options.skip_bad < 0:
         raise UsageError(f"--skip-bad {options.skip_bad}: must be 0 or more. Correct it.")
     reading = Reading(parse_mapping(options.map), options.skip_bad)
