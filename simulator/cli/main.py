@@ -17,7 +17,7 @@ import typer
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.cli import data, detectors, prepare, report, run
+from hallulab.simulator.cli import data, demo, detectors, prepare, report, run
 from hallulab.simulator.cli.console import (
     OutputError,
     ask_at_terminal,
@@ -40,6 +40,7 @@ app = typer.Typer(
 
 
 COMMANDS: Mapping[str, Callable[..., None] | typer.Typer] = {
+    "demo": demo.demo,
     "serve": prepare.serve,
     "run": run.run,
     "judge": run.judge,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from hallulab.agents.concurrency import run_until_stopped
-from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.simulator.cli.console import open_in_browser, print_json, print_lines, print_warnings
+from hallulab.scenarios.errors import UsageError
+from hallulab.simulator.cli.console import (
+    open_in_browser,
+    print_json,
+    print_lines,
+    print_warnings,
+    saying_if_stopped,
+)
 from hallulab.simulator.cli.options import AsJson, expand_options
 from hallulab.simulator.options.commands import (
     BranchOptions,
@@ -80,23 +84,13 @@ def judge(options: JudgeOptions, as_json: AsJson = False) -> None:
     plan = run_until_stopped(plan_judging(options, Path(str(options.chats))))
     folder, format, counts, reading = run_until_stopped(import_from_options(plan.imports))
     tell_import(counts, format, reading, folder.path, err=as_json)
-    with naming_continuation(plan.continuation):
+    with saying_if_stopped(f"The chats are imported. Go on by: {plan.continuation}"):
         folder, scenario = run_until_stopped(detect_from_options(plan.detects))
     show_report(folder, as_json, scenario)
     if plan.asks_no_model:
         print_lines(WORTH, err=as_json)
     if not as_json:
         open_in_browser(folder.page)
-
-
-@contextmanager
-def naming_continuation(command: str) -> Iterator[None]:
-    """Say which command goes on, if the block is interrupted or fails."""
-    try:
-        yield
-    except (KeyboardInterrupt, OperationalError):
-        print_lines(f"The chats are imported. Go on by: {command}", err=True)
-        raise
 
 
 @expand_options
