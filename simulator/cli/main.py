@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.cli import data, detectors, files, prepare, report, run
+from hallulab.simulator.cli import data, demo, detectors, files, prepare, report, run
 from hallulab.simulator.cli.console import (
     OutputError,
     ask_at_terminal,
@@ -50,6 +50,7 @@ app = typer.Typer(
 
 COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
     "Start": {
+        "demo": demo.demo,
         "judge": run.judge,
         "init": files.init,
         "schema": files.schema,
