@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from importlib.resources import files
 
 
 def read_template(purpose: str) -> str:
     """Return the experiment file for a purpose: `endpoint`, `own-bot`, `prompts` or `gate`."""
-    return (Path(__file__).parent / f"{purpose}.yaml").read_text(encoding="utf-8")
+    return (files(__package__) / f"{purpose}.yaml").read_text(encoding="utf-8")

@@ -164,7 +164,10 @@ def test_after_a_failure_a_command_goes_on(hallulab: CommandLine) -> None:
             "halludetect asks a model, and none is named. Give --base-url URL --model NAME, or --model NAME "
             "to have it served here; combined and lexical ask none.",
         ),
-        (["chats.jsonl", "--detectors", "lexicall"], "there is no detector 'lexicall'; there are: "),
+        (
+            ["chats.jsonl", "--detectors", "lexicall"],
+            "there is no detector 'lexicall' (did you mean `lexical`?); there are: ",
+        ),
         (
             ["chats.jsonl", "--base-url", "http://127.0.0.1:9/v1"],
             "name the model that http://127.0.0.1:9/v1 serves",
