@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
 
-from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.wording import clean_for_terminal
 
 if TYPE_CHECKING:
@@ -131,16 +130,6 @@ def print_json(text: str) -> None:
         return found[0] if clean_for_terminal(found[0]) == found[0] else json.dumps(found[0])[1:-1]
 
     typer.echo(_DISOBEYED.sub(escape, text), nl=False)
-
-
-@contextmanager
-def saying_if_stopped(sentence: str) -> Iterator[None]:
-    """Print a sentence on standard error, if the block is interrupted or fails."""
-    try:
-        yield
-    except (KeyboardInterrupt, OperationalError):
-        print_lines(sentence, err=True)
-        raise
 
 
 def open_in_browser(page: Path) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hallulab.agents.concurrency import run_until_stopped
+from hallulab.agents.concurrency import run_until_stopped, saying_if_stopped
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.cli.console import open_in_browser, print_lines, saying_if_stopped
+from hallulab.simulator.cli.console import open_in_browser, print_lines
 from hallulab.simulator.cli.shipped import RECORDED_MODEL, locate_shipped
 from hallulab.simulator.options.commands import RunOptions
 from hallulab.simulator.records.outputs import RUNS, name_folder_after
@@ -58,7 +59,8 @@ def demo(
     beside = _name_live_folder(folder)
     print_lines(f"{about} Now the same with {served}, into {beside}.\n")
     again = ["hallulab", "demo", "--live", "--model", served, "--out", str(folder)]
-    with saying_if_stopped(f"The live run is not finished. Go on by: {shlex.join(again)}"):
+    sentence = f"The live run is not finished. Go on by: {shlex.join(again)}"
+    with saying_if_stopped(sentence, partial(print_lines, err=True)):
         serve_command(served, prepare_only=True)
         flags = ("--enforce-eager",)  # a run this short does not repay the minutes of compiling
         _show_run(RunOptions(config=experiment, model=served, out=beside, server_flags=flags))

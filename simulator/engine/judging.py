@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import logging
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hallulab.agents.concurrency import saying_if_stopped
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.detectors.registry import DETECTORS, DetectorFactory, find_detector
-from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.models import open_pool
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.options.commands import DetectOptions, ImportOptions, JudgeOptions
@@ -58,14 +58,9 @@ class JudgePlan:
         given += [("--base-url", url) for url in urls] + [("--api-key-env", options.api_key_env)]
         return shlex.join([*words, *(str(word) for pair in given if pair[1] for word in pair)])
 
-    @contextmanager
-    def naming_continuation(self) -> Iterator[None]:
+    def naming_continuation(self) -> AbstractContextManager[None]:
         """Log which command goes on, if the block is interrupted or fails."""
-        try:
-            yield
-        except (asyncio.CancelledError, KeyboardInterrupt, OperationalError):
-            _log.warning("the chats are imported. Go on by: %s", self.continuation)
-            raise
+        return saying_if_stopped(f"the chats are imported. Go on by: {self.continuation}", _log.warning)
 
 
 async def plan_judging(options: JudgeOptions, file: Path) -> JudgePlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -28,8 +28,13 @@ def name_folder_after(file: Path) -> Path:
     """Return a new folder for the chats of a file: `runs/`, the file's name and the time."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", file.name.partition(".")[0]).strip("-") or "chats"
     name = f"{stem}-{name_folder_by_time().name}"
-    paths = (RUNS / (name if number == 1 else f"{name}-{number}") for number in count(1))
-    return next(path for path in paths if not path.exists())
+    return next(path for path in _list_paths(RUNS, name) if not path.exists())
+
+
+def _list_paths(parent: Path, name: str) -> Iterator[Path]:
+    """Yield the paths for a folder of that name, with a number from 2 where those before are there."""
+    yield parent / name
+    yield from (parent / f"{name}-{number}" for number in count(2))
 
 
 def make_folder_by_time(parent: Path) -> Path:
@@ -38,9 +43,7 @@ def make_folder_by_time(parent: Path) -> Path:
     Raises:
         OperationalError: it cannot be made.
     """
-    name = name_folder_by_time().name
-    for number in count(1):
-        path = parent / (name if number == 1 else f"{name}-{number}")
+    for path in _list_paths(parent, name_folder_by_time().name):
         try:
             path.mkdir()
             break
