@@ -20,9 +20,8 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python agents/machine/installer.py --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: $(STAMP)  ## set up everything, then the main job on a real served model, into runs/demo
-	$(BIN)/hallulab serve $(MODEL) --prepare
-	$(BIN)/hallulab run -c examples/demo.yaml --model $(MODEL) --out runs/demo -- --enforce-eager
+demo: $(STAMP)  ## set up everything, then the recorded page, then the same on a real served model
+	$(BIN)/hallulab demo --live --model $(MODEL)
 
 test: $(STAMP) browser  ## the tests that one waits for, on all cores
 	$(BIN)/python -m pytest

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TypeVar, cast
 
-from hallulab.scenarios.errors import HallulabError, ReplayMiss, get_first_error
+from hallulab.scenarios.errors import HallulabError, OperationalError, ReplayMiss, get_first_error
 
 Result = TypeVar("Result")
 
@@ -40,6 +40,16 @@ def run_until_stopped(coroutine: Coroutine[Any, Any, Result]) -> Result:
         if stop.asked:
             # Any other outcome, such as an error while closing connections, follows from the signal.
             raise KeyboardInterrupt
+
+
+@contextmanager
+def saying_if_stopped(sentence: str, say: Callable[[str], object]) -> Iterator[None]:
+    """Say a sentence, such as the command that goes on, if the block is interrupted or fails."""
+    try:
+        yield
+    except (asyncio.CancelledError, KeyboardInterrupt, OperationalError):
+        say(sentence)
+        raise
 
 
 class _Stop:

@@ -152,7 +152,7 @@ def describe_detectors(replies: Sequence[ReadReply], data: Path) -> str:
             if f"{source}-{one.id}" in labels
         ]
         for detector in WITHOUT_MODEL:
-            judged = hallulab.judge([one.view for one, _ in judged_by_people], detector, quiet=True)
+            judged = hallulab.judge_replies([one.view for one, _ in judged_by_people], detector, quiet=True)
             for half, held_out in (("written on", False), ("held out", True)):
                 for what, kind in (("declines", "declines"), ("answers, and declines in part", "answers")):
                     found = [

@@ -17,7 +17,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from hallulab.simulator.cli.main import app
-from hallulab.simulator.cli.schemas import SCHEMAS, render_schema
+from hallulab.simulator.cli.schemas import FILES, render_schema
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -25,7 +25,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     made = {
         "commands.md": render_commands(),
         "schema.md": render_schema_page(),
-        **{f"schema/{name}.json": render_schema(model) for name, (model, _) in SCHEMAS.items()},
+        **{f"schema/{name}.json": render_schema(name) for name in FILES},
     }
     for name, content in made.items():
         files.append(File.generated(config, name, content=content))
@@ -49,8 +49,9 @@ def render_commands() -> str:
 
 
 def _list_commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the commands below a group, in its order, with their whole names."""
-    for name, command in group.commands.items():
+    """Yield the commands below a group that its help shows, in its order, with their whole names."""
+    for name in group.list_commands(None):
+        command = group.commands[name]
         if hasattr(command, "commands"):
             yield from _list_commands(command, f"{path} {name}")
         else:
@@ -75,12 +76,17 @@ def _escape(text: str) -> str:
 
 def render_schema_page() -> str:
     """Return the page that names the schemas of files."""
-    rows = [f"| [{name}.json](schema/{name}.json) | {what} |" for name, (_, what) in SCHEMAS.items()]
+    rows = [
+        f"| [{name}.json](schema/{name}.json) | {file.what} ([{file.page}]({file.page})) |"
+        for name, file in FILES.items()
+    ]
     return (
         "# Schemas of files\n\n"
         "JSON Schema (2020-12) of the files that you write, made from the classes that read them. An editor "
-        "completes and checks YAML by it, if the file's first line names your copy of the schema:\n\n"
-        "    # yaml-language-server: $schema=experiment.json\n\n"
+        "completes and checks YAML by it, if the file's first line names your copy of the schema, which "
+        "`hallulab schema experiment --out experiment.schema.json` writes:\n\n"
+        "    # yaml-language-server: $schema=experiment.schema.json\n\n"
+        "`hallulab init` writes both.\n\n"
         "hallulab itself checks more than a schema can say: two chatbots may not have one name.\n\n"
         "| schema | of |\n|---|---|\n" + "\n".join(rows) + "\n"
     )

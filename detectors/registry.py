@@ -2,20 +2,29 @@
 
 One of ours is a class with a `KIND` in the module `detector` of a folder beside this file. A distribution
 offers one by an entry point in the group `hallulab.detectors`: a subclass of `Detector`, or another callable
-that takes the name to report under and a `DetectorContext` and returns a `Detector`.
+that takes the name to report under and a `DetectorContext` and returns a `Detector`. So does a kind
+`module:Class`, without any packaging.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from numbers import Real
 from pathlib import Path
 from typing import get_args
 
 from hallulab.detectors.base.protocol import Detector, DetectorContext, ThresholdProtocol, Traits
-from hallulab.scenarios.components import find_component, list_component_names, make_component
+from hallulab.scenarios.components import (
+    find_component,
+    import_code,
+    is_code,
+    list_component_names,
+    make_component,
+)
 from hallulab.scenarios.errors import UsageError
 
 GROUP = "hallulab.detectors"
@@ -109,10 +118,28 @@ def _check(kind: str, made: Detector) -> None:
         raise UsageError(f"detector {kind!r}: its `traits` is {made.traits!r}, no hallulab.Traits.")
 
 
+_OFFERED: ContextVar[Mapping[str, DetectorFactory]] = ContextVar("_OFFERED", default={})  # noqa: B039
+
+
+@contextmanager
+def offer_detectors(factories: Mapping[str, DetectorFactory]) -> Iterator[None]:
+    """Offer detectors that a Python program has, by their kinds, until the block ends."""
+    token = _OFFERED.set(factories)
+    try:
+        yield
+    finally:
+        _OFFERED.reset(token)
+
+
 def find_detector(kind: str) -> DetectorFactory:
-    """Return the factory of that name.
+    """Return the factory of that name, or of code that it names: `module:Class`.
 
     Raises:
-        UsageError: there is none, or the distribution that offers it cannot be imported.
+        UsageError: there is none, or the distribution or the module that offers it cannot be imported.
     """
+    if kind in (offered := _OFFERED.get()):
+        return offered[kind]
+    if is_code(kind):
+        factory: DetectorFactory = import_code("detector", kind)
+        return factory
     return find_component("detector", kind, DETECTORS, GROUP)

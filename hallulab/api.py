@@ -1,4 +1,4 @@
-"""Nine verbs, each as a plain function and as a coroutine (`simulate` and `asimulate`, …).
+"""Ten verbs, each as a plain function and as a coroutine (`simulate` and `asimulate`, …).
 
 The plain ones work in scripts and in notebooks, whose event loop runs already: the work is done in an event
 loop in its own thread. In a coroutine of your own, await the other form.
@@ -22,6 +22,7 @@ from hallulab.simulator.options.commands import (
     ExportOptions,
     ImportOptions,
     JudgeOptions,
+    JudgeRepliesOptions,
     PlantOptions,
 )
 from hallulab.simulator.options.groups import BatchService, StrPath, to_path
@@ -166,7 +167,32 @@ async def adetect(options: DetectOptions) -> Run:
 
 
 @make_verb(JudgeOptions)
-async def ajudge(options: JudgeOptions) -> list[Judgement]:
+async def ajudge(options: JudgeOptions) -> Run:
+    """Import chats, judge and report them, as `hallulab judge` does; return the run.
+
+    `chats` is a file, rows (mappings such as `{"question": …, "contexts": […], "answer": …}`) or a pandas
+    frame of them. A detector is a name, `module:Class`, a mapping with `name`, `kind` and `options`, a
+    `hallulab.Detector`, or a class of it.
+    """
+    from hallulab.detectors.registry import offer_detectors
+    from hallulab.simulator.engine.command import detect_from_options
+    from hallulab.simulator.engine.judging import WORTH, name_detectors, plan_judging
+    from hallulab.simulator.records.given_chats import open_chats
+    from hallulab.simulator.records.importing import import_from_options
+
+    _, factories = name_detectors(options.detectors or ())
+    with offer_detectors(factories), open_chats(options.chats) as (file, called):
+        plan = await plan_judging(options, file)
+        await import_from_options(plan.imports, called)
+        with plan.naming_continuation():
+            folder, scenario = await detect_from_options(plan.detects)
+    if plan.asks_no_model:
+        _log.warning(WORTH)
+    return _open_run(folder, scenario, reports=True)
+
+
+@make_verb(JudgeRepliesOptions)
+async def ajudge_replies(options: JudgeRepliesOptions) -> list[Judgement]:
     """Judge replies with a detector, without a run folder; return one judgement a reply, in their order.
 
     A detector that raises on a reply gives a failed judgement of it, which is never a clean one. `views` are
@@ -260,6 +286,7 @@ simulate = make_plain(asimulate)
 run = make_plain(arun)
 detect = make_plain(adetect)
 judge = make_plain(ajudge)
+judge_replies = make_plain(ajudge_replies)
 bench = make_plain(abench)
 plant = make_plain(aplant)
 calibrate = make_plain(acalibrate)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from typing import Any, Literal, TypeVar, cast
@@ -13,7 +16,8 @@ from typing import Any, Literal, TypeVar, cast
 from pydantic import ValidationError
 
 from hallulab.scenarios.errors import HallulabError, UsageError
-from hallulab.scenarios.files.data_files import explain_error
+from hallulab.scenarios.files.data_files import explain_error, suggest_key
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.transcript import Frozen
 
 Target = Literal[
@@ -72,8 +76,9 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
         return own[name]
     point = list_entry_points(group).get(name)
     if point is None:
+        names = list_component_names(own, group)
         raise UsageError(
-            f"there is no {what} {name!r}; there are: {', '.join(list_component_names(own, group))}."
+            f"there is no {what} {name!r}{suggest_name(name, names)}; there are: {', '.join(names)}."
         )
     try:
         return cast(Factory, point.load())
@@ -83,6 +88,48 @@ def find_component(what: str, name: str, own: Mapping[str, Factory], group: str)
         raise UsageError(
             f"{what} {name!r}: cannot load its entry point {point.value} ({describe_exception(error)})."
         ) from error
+
+
+_TARGET = re.compile(r"[A-Za-z_]\w*(\.\w+)*:[A-Za-z_]\w*(\.\w+)*", re.ASCII)
+
+
+def is_code(kind: str) -> bool:
+    """Return whether a component's kind names code to import, such as `my_detector:Mine`."""
+    return ":" in kind
+
+
+def import_code(what: str, target: str) -> Any:
+    """Import what `module:name` names, from an installed package or the working directory.
+
+    The working directory comes last, so that no file in it stands for a module of ours or of a library.
+
+    Args:
+        what: the kind of component in the error: `detector`.
+        target: `my_detector:Mine`.
+
+    Raises:
+        UsageError: it is not of this form, cannot be imported, or the module has no such name.
+    """
+    if not _TARGET.fullmatch(target):
+        raise UsageError(f"{what} {target!r}: write module:Class, such as my_detector:Mine.")
+    module, _, path = target.partition(":")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)
+    invalidate_caches()
+    try:
+        found: Any = import_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # other people's code may also raise SystemExit
+        raise UsageError(
+            f"{what} {target!r}: cannot import {module} from {here} ({describe_exception(error)})."
+        ) from error
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise UsageError(f"{what} {target!r}: the module {module} has no {path!r}.")
+        found = getattr(found, name)
+    return found
 
 
 def find_info(what: str, name: str, own: Mapping[str, Made], group: str, kind: type[Made]) -> Made:
@@ -188,7 +235,8 @@ def read_options(owner: str, schema: type[Options], options: Mapping[str, Any]) 
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            reason = f"there is no option `{name}`; there are: {', '.join(schema.model_fields)}."
+            near = suggest_key(schema, first["loc"])
+            reason = f"there is no option `{name}`{near}; there are: {', '.join(schema.model_fields)}."
         elif first["type"] == "missing":
             reason = f"the option `{name}` is required."
         else:

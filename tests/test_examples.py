@@ -15,6 +15,7 @@ from tests.simulator.cli.test_commands import saved_run
 
 MODULES = (
     "hallulab.agents.models.model_names",
+    "hallulab.agents.retrieval.word_search",
     "hallulab.agents.users.chats",
     "hallulab.detectors.base.judging",
     "hallulab.detectors.trained_judges.detector",
@@ -26,6 +27,7 @@ MODULES = (
     "hallulab.scenarios.chats.reading",
     "hallulab.scenarios.chats.row_order",
     "hallulab.scenarios.datasets.offsets",
+    "hallulab.scenarios.near_names",
     "hallulab.scenarios.packs.kinds.html_markdown",
     "hallulab.scenarios.packs.kinds.html_marks",
     "hallulab.scenarios.packs.kinds.number_formats",
@@ -50,6 +52,7 @@ MODULES = (
     "hallulab.simulator.chat.drafts",
     "hallulab.simulator.compare.sentences",
     "hallulab.simulator.decide.run",
+    "hallulab.simulator.engine.judging",
     "hallulab.simulator.engine.replies",
     "hallulab.simulator.metrics.comparisons",
     "hallulab.simulator.metrics.decision",
@@ -64,6 +67,7 @@ MODULES = (
     "hallulab.simulator.records.experiment",
     "hallulab.simulator.records.experiment_fields",
     "hallulab.simulator.records.experiment_file",
+    "hallulab.simulator.records.given_chats",
     "hallulab.simulator.records.journal_files",
     "hallulab.simulator.show.charts",
     "hallulab.simulator.show.markdown",

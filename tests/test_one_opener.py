@@ -41,6 +41,7 @@ ALLOWED = {
     "gzip.open(packed, 'rb')": "of an open file",
     "archive.open(member)": "a part of an archive",
     "webbrowser.open(listening.address)": "no file",
+    "webbrowser.open(page.absolute().as_uri())": "the browser reads it",
     "models.waves.open(self.folder.waves, models.settings.fresh)": "no file",
 }
 """Calls that stand elsewhere → the reason."""

@@ -11,6 +11,7 @@ from pydantic import Field
 from hallulab.agents.machine.weights import WheelFile, WheelFiles, looks_like_path
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_folder, require_files_only
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.transcript import Frozen
 
 DEFAULT_CPU_MODEL = "qwen2.5-coder-1.5b"
@@ -129,8 +130,8 @@ def resolve(model: str) -> NamedModel:
             f"there is no model folder {model}. Give an existing one, or a catalogue name: {_names()}."
         )
     raise UsageError(
-        f"there is no model {model!r}. The catalogue has {_names()}; a folder's path, or a hub's name of the "
-        "form organisation/name, works too."
+        f"there is no model {model!r}{suggest_name(model, CATALOGUE)}. The catalogue has {_names()}; a "
+        "folder's path, or a hub's name of the form organisation/name, works too."
     )
 
 

@@ -16,6 +16,7 @@ from hallulab.detectors.base.protocol import DetectorContext, Traits
 from hallulab.detectors.base.reading import identify_reply_language, list_other_languages
 from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
+from hallulab.scenarios.text.citations import blank_regions
 from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.framing import find_lead_in
 from hallulab.scenarios.text.languages import are_written_alike, name_language
@@ -118,11 +119,11 @@ def _blank_unclaimed(reply: str, *, courtesies: bool) -> str:
         reply: the text.
         courtesies: whether the sentences that claim nothing are such places, too.
     """
+    regions = []
     for region in split_sentences(reply):
         sentence = region.of(reply)
         nothing = courtesies and claims_nothing(sentence)
         lead_in = Region(0, len(sentence)) if nothing else find_lead_in(sentence)
         if lead_in is not None:
-            start, end = region.start + lead_in.start, region.start + lead_in.end
-            reply = f"{reply[:start]}{' ' * (end - start)}{reply[end:]}"
-    return reply
+            regions.append((region.start + lead_in.start, region.start + lead_in.end))
+    return blank_regions(reply, regions)

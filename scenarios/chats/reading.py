@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.text.wording import join_names, shorten_line
 from hallulab.scenarios.transcript import Verdict
 
@@ -181,7 +182,8 @@ class Reading:
         several conversations with one identifier, so its verdicts count."""
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, str]] = {}
         if unknown := [field for field in self.mapping if field not in NAMES]:
-            raise UsageError(f"--map {unknown[0]}: unknown. Map one of {', '.join(NAMES)}.")
+            near = suggest_name(unknown[0], NAMES)
+            raise UsageError(f"--map {unknown[0]}: unknown{near}. Map one of {', '.join(NAMES)}.")
 
     def choose(self, names: Iterable[str], *fields: str) -> dict[str, str]:
         """Return what is looked for → its name in a record or header; what is not there is missing.
@@ -216,9 +218,8 @@ class Reading:
                 name = self.mapping[field]
                 if name not in names and fold_name(name) not in folded:
                     raise FormatError(
-                        f"--map {field}={name}: there is no such name among "
-                        f"{shorten_line(', '.join(names))}. "
-                        "Correct it."
+                        f"--map {field}={name}: there is no such name{suggest_name(name, names)} among "
+                        f"{shorten_line(', '.join(names))}. Correct it."
                     )
                 chosen[field] = name if name in names else folded[fold_name(name)]
             elif field in known:

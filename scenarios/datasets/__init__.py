@@ -17,6 +17,7 @@ from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file
 from hallulab.scenarios.labelled import LabelledData
+from hallulab.scenarios.near_names import suggest_name
 
 GROUP = "hallulab.datasets"
 """Group of the entry points; each gives a `DatasetInfo`."""
@@ -67,7 +68,8 @@ def load_labelled(
     path = expand_home(dataset)
     if not is_file(path):
         raise UsageError(
-            f"{dataset}: no such labelled data. Give the path of a JSONL file, or one of: {', '.join(names)}."
+            f"{dataset}: no such labelled data{suggest_name(dataset, names)}. Give the path of a JSONL file, "
+            f"or one of: {', '.join(names)}."
         )
     for flag, value in (("--data", data), ("--source", source)):
         if value is not None:

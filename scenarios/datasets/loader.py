@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledData
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.text.chunking import split_into_chunks
 from hallulab.scenarios.transcript import Frozen, Passage
 
@@ -60,7 +61,8 @@ class LoadRequest:
         """
         if self.source is not None and self.source not in parts:
             raise UsageError(
-                f"--source {self.source}: {self.dataset} has no such part. Give one of: {', '.join(parts)}."
+                f"--source {self.source}: {self.dataset} has no such part{suggest_name(self.source, parts)}. "
+                f"Give one of: {', '.join(parts)}."
             )
         return self.source
 

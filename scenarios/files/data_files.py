@@ -6,16 +6,18 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from types import UnionType
+from typing import Annotated, Any, BinaryIO, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from hallulab.scenarios.errors import NO_HANDLE, OperationalError, UsageError
 from hallulab.scenarios.files.json_text import drop_torn_line, parse_lines
 from hallulab.scenarios.files.opening import name_kind, open_file, open_given
+from hallulab.scenarios.near_names import suggest_name
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -61,23 +63,63 @@ def choose_main_error(error: ValidationError) -> Any:
     return next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
 
 
-def render_complaint(error: Any, schema: str) -> str:
+def render_complaint(error: Any, schema: str, model: type[BaseModel]) -> str:
     """Return one sentence with a remedy for a pydantic error.
 
     Args:
         error: the result of `choose_main_error`.
         schema: the documentation to name.
+        model: what the file is read as.
     """
     kind = error["type"]
     if kind == "missing":
         return f"this key is missing. Add it; see {schema}."
     if kind == "extra_forbidden":
-        return f"unknown key. Correct its spelling or remove it; see {schema}."
+        near = suggest_key(model, error["loc"])
+        return f"unknown key{near}. Correct its spelling or remove it; see {schema}."
     if kind == "string_type":
         if error["input"] is None:
             return "is empty. Give a text."
         return f"must be text, not {_describe_kind(error['input'])}. Put it in quotes."
     return f"{explain_error(error)}. Correct it; see {schema}."
+
+
+def suggest_key(model: type[BaseModel], location: Sequence[int | str]) -> str:
+    """Return what a sentence adds behind an unknown key of a file: the near one in brackets, or nothing.
+
+    Args:
+        model: what the file is read as.
+        location: the keys and numbers that lead to the unknown key, which is the last of them; as pydantic
+            says, so with names of a union's choices between them.
+    """
+    kinds: list[Any] = [model]
+    for step in location[:-1]:
+        # A step that leads nowhere is the name of a choice, which pydantic adds.
+        kinds = [inner for kind in kinds for inner in _list_inside(kind, step)] or kinds
+    keys = [
+        field.alias or name
+        for kind in kinds
+        if isinstance(kind, type) and issubclass(kind, BaseModel)
+        for name, field in kind.model_fields.items()
+    ]
+    return suggest_name(str(location[-1]), keys)
+
+
+def _list_inside(kind: Any, step: int | str) -> list[Any]:
+    """Return the types that a value at one key or number of a type may have."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        fields = {field.alias or name: field for name, field in kind.model_fields.items()}
+        return _list_choices(fields[step].annotation) if step in fields else []
+    return [choice for inner in get_args(kind) for choice in _list_choices(inner)]
+
+
+def _list_choices(hint: Any) -> list[Any]:
+    """Return the types that a type hint allows, without its remarks."""
+    if get_origin(hint) is Annotated:
+        return _list_choices(get_args(hint)[0])
+    if get_origin(hint) in (Union, UnionType):
+        return [choice for one in get_args(hint) for choice in _list_choices(one)]
+    return [hint]
 
 
 _PATTERNS = {
@@ -187,7 +229,7 @@ def check_record(value: Any, model: type[Model], place: str, schema: str) -> Mod
         first = choose_main_error(error)
         where = ".".join(map(str, _find_error_path(value, first)))
         is_no_text = first["type"] == "string_type"
-        sentence = _explain_no_text(first, model) if is_no_text else render_complaint(first, schema)
+        sentence = _explain_no_text(first, model) if is_no_text else render_complaint(first, schema, model)
         raise UsageError(f"{place}: {f'{where}: ' if where else ''}{sentence}") from error
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.opening import open_file
+from hallulab.scenarios.near_names import suggest_name
 
 _BATCH = 500
 _SIGNS = frozenset("=+-@\u2212")
@@ -38,8 +39,9 @@ def read_parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Itera
         with open_file(path) as opened, parquet.ParquetFile(opened) as file:
             there = file.schema_arrow.names
             if missing := [column for column in columns or () if column not in there]:
+                near = suggest_name(missing[0], there)
                 raise UsageError(
-                    f"{path}: no column `{missing[0]}` among {', '.join(there)}. Name the column so."
+                    f"{path}: no column `{missing[0]}`{near} among {', '.join(there)}. Name the column so."
                 )
             for batch in file.iter_batches(batch_size=_BATCH, columns=columns):
                 yield from map(_convert_to_json, batch.to_pylist())

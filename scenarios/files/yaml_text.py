@@ -115,7 +115,7 @@ class YamlText:
             return model.model_validate(self.data)
         except ValidationError as error:
             first = choose_main_error(error)
-            raise self.error(first["loc"], render_complaint(first, self._schema)) from error
+            raise self.error(first["loc"], render_complaint(first, self._schema, model)) from error
 
     def error(self, location: Sequence[int | str], sentence: str) -> UsageError:
         """Make an error about the value at `location`, or the nearest one around it."""

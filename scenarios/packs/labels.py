@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from pydantic import Field, field_validator
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.yaml_text import LARGEST as LARGEST_MATTER
 from hallulab.scenarios.files.yaml_text import YamlText
+from hallulab.scenarios.near_names import find_near_name
 from hallulab.scenarios.transcript import Frozen
 
 SCHEMA = "docs/scenario-packs.md"
@@ -91,8 +91,8 @@ def _choose_labels(read: YamlText) -> tuple[str, ...]:
     notes = []
     for key in others:
         del read.data[key]
-        if isinstance(key, str) and (meant := get_close_matches(key[:20].lower(), known, 1, _ALIKE)):
-            notes.append(f"{read.place([key])}: the label {key} is not read; {meant[0]} would be")
+        if isinstance(key, str) and (meant := find_near_name(key, known, _ALIKE)):
+            notes.append(f"{read.place([key])}: the label {key} is not read; {meant} would be")
     return tuple(notes)
 
 

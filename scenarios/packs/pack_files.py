@@ -19,6 +19,7 @@ from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, read_documents
 from hallulab.scenarios.packs.labels import SCHEMA, DocumentDefaults
 from hallulab.scenarios.packs.pack import (
@@ -177,12 +178,12 @@ def _locate_scenario_file(name_or_path: str | Path) -> tuple[Path, Boundary]:
         if not is_there(path):
             raise UsageError(
                 f"{path}: there is no such file, so the folder is no scenario pack. "
-                "`hallulab init-scenario DIR` writes one to start from."
+                "`hallulab init pack DIR` writes one to start from."
             )
     if not is_there(path):
         raise UsageError(
-            f"{name_or_path}: no such scenario pack. Give the folder or YAML file of a pack, or one of: "
-            f"{', '.join(names)}."
+            f"{name_or_path}: no such scenario pack{suggest_name(str(name_or_path), names)}. Give the folder "
+            f"or YAML file of a pack, or one of: {', '.join(names)}."
         )
     return path, Boundary(path.parent)
 

@@ -28,6 +28,7 @@ from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.files.data_files import read_text
 from hallulab.scenarios.files.json_text import LineWriter, digest
 from hallulab.scenarios.files.yaml_text import LARGEST, PlainDumper, read_yaml
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.text.wording import join_names, render_one_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.annotate.plan import Cell, DrawPlan, ScoredTurn, draw_cells, plan_draw
@@ -301,7 +302,8 @@ def _find_scored(
     """Return the detector and the turns that it scored; some of them have no annotation."""
     if wanted is not None and wanted not in names:
         known = f"Give one of: {', '.join(names)}." if names else "No detector judged it."
-        raise UsageError(f"--detector {wanted}: it did not judge {folder.path}. {known}")
+        near = suggest_name(wanted, names)
+        raise UsageError(f"--detector {wanted}: it did not judge {folder.path}{near}. {known}")
     for name in names if wanted is None else (wanted,):
         turns = collect_scored_turns(journals, name, looked)
         if all(turn.annotated is not None for turn in turns) and turns:

@@ -18,6 +18,7 @@ from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.files.yaml_text import read_value
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, compute_rater_agreement
 from hallulab.simulator.bench.document import build_document
 from hallulab.simulator.bench.planted import FILE as PLANTED
@@ -161,7 +162,8 @@ def _check_fields(fields: Sequence[str], data: LabelledData) -> None:
     for field in fields:
         if field not in known:
             there = f"Give one of: {', '.join(known)}." if known else "These replies have no `meta`."
-            raise UsageError(f"--by {field}: no reply has this field in its `meta`. {there}")
+            near = suggest_name(field, known)
+            raise UsageError(f"--by {field}: no reply has this field in its `meta`{near}. {there}")
 
 
 def _locate_annotated_run(options: BenchOptions) -> BenchOptions:

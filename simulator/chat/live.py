@@ -19,6 +19,7 @@ from hallulab.chatbots.protocol import describe_parts_version, has_memory
 from hallulab.detectors.base.protocol import Detector, run_detector
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.transcript import Call, StopReason, Turn, TurnView, Verdict
 from hallulab.simulator.chat.drafts import DraftFollower, ReplyDraft
 from hallulab.simulator.chat.journal import LiveJournal, open_journal
@@ -113,7 +114,10 @@ def begin_chat(run: Run, chatbot: str, detectors: Sequence[str], folder: Path, a
 
 def _choose(what: str, known: dict[str, Chosen], name: str) -> Chosen:
     if name not in known:
-        raise UsageError(f"there is no {what} {name!r} in the experiment. There are: {', '.join(known)}.")
+        near = suggest_name(name, known)
+        raise UsageError(
+            f"there is no {what} {name!r} in the experiment{near}. There are: {', '.join(known)}."
+        )
     return known[name]
 
 

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import typer
@@ -129,6 +130,17 @@ def print_json(text: str) -> None:
         return found[0] if clean_for_terminal(found[0]) == found[0] else json.dumps(found[0])[1:-1]
 
     typer.echo(_DISOBEYED.sub(escape, text), nl=False)
+
+
+def open_in_browser(page: Path) -> None:
+    """Open a page in the browser, if the command was typed at a terminal of a machine with a display."""
+    has_display = sys.platform == "darwin" or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    if has_display and sys.stdin.isatty() and sys.stdout.isatty():
+        import webbrowser
+
+        webbrowser.open(page.absolute().as_uri())
 
 
 _OURS = "hallulab"

@@ -12,7 +12,7 @@ import typer
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines
-from hallulab.simulator.cli.options import AsJson, PassingOn, RunArgument, expand_options
+from hallulab.simulator.cli.options import AsJson, RunArgument, add_command, expand_options
 from hallulab.simulator.options.commands import DerivedOptions, ExportOptions, ImportOptions, PlantOptions
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def import_(options: ImportOptions, as_json: AsJson = False) -> None:
     if as_json:
         print_json(json.dumps(_convert_to_json(counts, format, reading), indent=2) + "\n")
     else:
-        _tell(counts, format, reading, folder.path)
+        tell_import(counts, format, reading, folder.path)
 
 
 def _convert_to_json(counts: ImportCounts, format: str, reading: Reading) -> dict[str, object]:
@@ -53,13 +53,14 @@ def _convert_to_json(counts: ImportCounts, format: str, reading: Reading) -> dic
     }
 
 
-def _tell(counts: ImportCounts, format: str, reading: Reading, folder: Path) -> None:
+def tell_import(counts: ImportCounts, format: str, reading: Reading, folder: Path, err: bool = False) -> None:
+    """Print what was imported and how names were read; with `err` all of it on standard error."""
     from hallulab.scenarios.text.wording import format_count
 
     chats, turns = format_count(counts.conversations, "conversation"), format_count(counts.turns, "turn")
-    print_lines(f"{chats} with {turns} imported as {format} to {folder}")
+    print_lines(f"{chats} with {turns} imported as {format} to {folder}", err=err)
     if described := reading.describe():
-        print_lines(described)
+        print_lines(described, err=err)
     for note in reading.notes:
         print_lines(note, err=True)
     if reading.skipped:
@@ -71,8 +72,10 @@ def _tell(counts: ImportCounts, format: str, reading: Reading, folder: Path) -> 
             f"{format_count(counts.without_reply, 'conversation')} left out: nobody replied", err=True
         )
     if counts.searched:
+        way = {"words": "words (BM25)"}.get(str(counts.searched_by), counts.searched_by)
         print_lines(
-            f"{format_count(counts.searched, 'turn')} without passages: they were searched for", err=True
+            f"{format_count(counts.searched, 'turn')} without passages: searched in the documents by {way}",
+            err=True,
         )
     if counts.without_evidence:
         print_lines(
@@ -265,6 +268,6 @@ def _print_written(replies: LabelledData, out: Path) -> None:
 
 
 make_data = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
-make_data.command("planted", cls=PassingOn)(make_planted)
-make_data.command("hotpotqa-derived", cls=PassingOn)(make_hotpotqa_derived)
-make_data.command("audit-corpus")(make_audit_corpus)
+add_command(make_data, "planted", make_planted)
+add_command(make_data, "hotpotqa-derived", make_hotpotqa_derived)
+add_command(make_data, "audit-corpus", make_audit_corpus)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import gc
-import inspect
 import os
 import re
 import signal
@@ -14,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import typer
+from typer.core import TyperGroup
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.cli import data, detectors, prepare, report, run
+from hallulab.simulator.cli import data, demo, detectors, files, prepare, report, run
 from hallulab.simulator.cli.console import (
     OutputError,
     ask_at_terminal,
@@ -26,41 +26,63 @@ from hallulab.simulator.cli.console import (
     open_closed_streams,
     show_warnings,
 )
-from hallulab.simulator.cli.options import PassingOn
+from hallulab.simulator.cli.options import add_command
 from hallulab.simulator.records.agreement import asking_by
+
+
+class _InOrder(TyperGroup):
+    """Shows its commands in the order of `COMMANDS`; Typer puts groups last."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        """Return the names of the commands that the help shows."""
+        return [name for group in COMMANDS.values() for name in group]
+
 
 app = typer.Typer(
     name="hallulab",
+    cls=_InOrder,
     help="Simulated users talk to RAG chatbots, detectors judge every reply, and the run says which chatbot "
     "hallucinates least and which detector can be trusted to say so.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 
 
-COMMANDS: Mapping[str, Callable[..., None] | typer.Typer] = {
-    "serve": prepare.serve,
-    "run": run.run,
-    "detect": run.detect,
-    "branch": run.branch,
-    "report": report.report,
-    "compare": report.compare,
-    "gate": report.gate,
-    "chat": run.chat,
-    "view": report.view,
-    "import": data.import_,
-    "export": data.export,
-    "annotate": data.annotate,
-    "realism": report.realism,
-    "bench": detectors.bench,
-    "make-data": data.make_data,
-    "calibrate": detectors.calibrate,
-    "rag-trust": detectors.rag_trust,
-    "list": prepare.list_things,
-    "init-scenario": prepare.init_scenario,
+COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
+    "Start": {
+        "demo": demo.demo,
+        "judge": run.judge,
+        "init": files.init,
+        "schema": files.schema,
+        "list": prepare.list_things,
+        "serve": prepare.serve,
+    },
+    "Run": {
+        "run": run.run,
+        "detect": run.detect,
+        "chat": run.chat,
+        "branch": run.branch,
+        "rag-trust": detectors.rag_trust,
+    },
+    "Read": {
+        "report": report.report,
+        "view": report.view,
+        "compare": report.compare,
+        "gate": report.gate,
+        "realism": report.realism,
+    },
+    "Measure detectors": {
+        "bench": detectors.bench,
+        "calibrate": detectors.calibrate,
+    },
+    "Data": {
+        "import": data.import_,
+        "export": data.export,
+        "annotate": data.annotate,
+        "make-data": data.make_data,
+    },
 }
-"""Name → function, or group of functions, in the order of `--help`."""
+"""Heading of `--help` → name → function, or group of functions; in the order of `--help`."""
 
 RENAMED = {
     "simulate": ("run", "--no-judge"),
@@ -74,12 +96,13 @@ RENAMED = {
 }
 """Former name of a command → what it is now. Version 0.2 no longer knows the former names."""
 
-for _name, _command in COMMANDS.items():
-    if isinstance(_command, typer.Typer):
-        app.add_typer(_command, name=_name)
-    else:
-        _passes_on = "context" in inspect.signature(_command).parameters
-        app.command(_name, cls=PassingOn if _passes_on else None)(_command)
+for _heading, _commands in COMMANDS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_heading)
+        else:
+            add_command(app, _name, _command, _heading)
+add_command(app, "init-scenario", prepare.init_scenario, hidden=True)  # the former name of `init pack`
 
 
 def _print_version(asked: bool) -> None:
@@ -112,7 +135,7 @@ def main() -> None:
     gc.set_threshold(*COLLECTED_AFTER)
     try:
         with show_warnings(), guard_output(), asking_by(ask_at_terminal):
-            app(_rename_command(_expand_home_folders(sys.argv[1:])))
+            app(_rename_command(_expand_home_folders(sys.argv[1:])), prog_name="hallulab")
     except (HallulabError, ReplayMiss) as error:
         said = str(error).replace("\n", " ") if isinstance(error, UsageError) else str(error)
         _print_error(f"{said} {DELETED}" if _is_folder_deleted() else said)

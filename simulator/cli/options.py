@@ -7,13 +7,13 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.options.groups import Flag, OptionField, list_fields, read_whole_numbers
+from hallulab.simulator.options.groups import Flag, OptionField, Panel, list_fields, read_whole_numbers
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 RunArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder.")]
@@ -22,8 +22,9 @@ RunArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder."
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take a dataclass of options: each field with a `Flag` becomes a flag of the command line.
 
-    The fields of the class itself stand in its place, those of its bases after all others, as `--help` shows
-    them. Arguments after `--` become the field `server_flags`, if there is one.
+    In `--help`, flags that several commands share stand before a command's own ones, and those under a
+    heading (`Flag.panel`) after all others. Arguments after `--` become the field `server_flags`, if there is
+    one.
     """
     hints = get_type_hints(command, include_extras=True)
     (name, model), *_ = [(name, hint) for name, hint in hints.items() if dataclasses.is_dataclass(hint)]
@@ -41,12 +42,13 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     if takes_server_flags:
         parameters.append(inspect.Parameter("context", kind, annotation=typer.Context))
+    headings = [None, *get_args(Panel)]
+    shown = sorted(fields, key=lambda one: (headings.index(one[1].panel), one[0].own))
     for parameter in inspect.signature(command).parameters.values():
         if parameter.name == name:
-            parameters += [_make_parameter(field, flag) for field, flag in fields if field.own]
+            parameters += [_make_parameter(field, flag) for field, flag in shown]
         else:
             parameters.append(parameter.replace(annotation=hints[parameter.name], kind=kind))
-    parameters += [_make_parameter(field, flag) for field, flag in fields if not field.own]
     run_with_flags.__name__, run_with_flags.__doc__ = command.__name__, command.__doc__
     run_with_flags.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(run_with_flags)["__signature__"] = inspect.Signature(parameters)
@@ -67,7 +69,14 @@ def _make_parameter(field: OptionField, flag: Flag) -> inspect.Parameter:
     decorated = (
         typer.Argument(metavar=flag.metavar, help=flag.help)
         if flag.argument
-        else typer.Option(*names, metavar=flag.metavar, help=flag.help, min=flag.least)
+        else typer.Option(
+            *names,
+            metavar=flag.metavar,
+            help=flag.help,
+            min=flag.least,
+            show_default=flag.default or True,
+            rich_help_panel=flag.panel,
+        )
     )
     return inspect.Parameter(
         field.name,
@@ -97,6 +106,30 @@ def split_names(value: str | None) -> list[str] | None:
     if value is None:
         return None
     return [name.strip() for name in value.split(",") if name.strip()]
+
+
+def add_command(
+    group: typer.Typer,
+    name: str,
+    command: Callable[..., None],
+    heading: str | None = None,
+    hidden: bool = False,
+) -> None:
+    """Add a function to a group of commands; its docstring is the help.
+
+    Args:
+        group: the commands of `hallulab`, or of one of its groups.
+        name: name of the command.
+        command: the function; with a parameter `context`, it gets what stands after `--`.
+        heading: where it stands in the group's help.
+        hidden: True if it stands nowhere there.
+    """
+    passes_on = "context" in inspect.signature(command).parameters
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    # Typer keeps the ends of lines in all paragraphs but the first, so that they break at two widths.
+    text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    kind = PassingOn if passes_on else None
+    group.command(name, cls=kind, help=text, rich_help_panel=heading, hidden=hidden)(command)
 
 
 class PassingOn(TyperCommand):

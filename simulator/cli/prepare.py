@@ -1,4 +1,4 @@
-"""Commands before a run: init-scenario, list, serve."""
+"""Commands before a run: init pack, list, serve."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hallulab.scenarios.text.wording import render_one_line
 from hallulab.scenarios.text.words import parse_whole_number
 from hallulab.simulator.cli.console import print_lines
 from hallulab.simulator.cli.options import expand_options, split_names
-from hallulab.simulator.options.commands import GOALS, PERSONAS, InitOptions
 from hallulab.simulator.options.groups import to_path
+from hallulab.simulator.options.packs import GOALS, PERSONAS, InitOptions
 
 if TYPE_CHECKING:
     from hallulab.simulator.authoring.packs import Written
@@ -36,7 +36,7 @@ def init_scenario(options: InitOptions) -> None:
     if options.scenario is not None:
         raise UsageError("--scenario is the pack of a chat. Give the chat with --summarize.")
     if options.directory is None:
-        raise UsageError("init-scenario: give a new or empty folder.")
+        raise UsageError("init pack: give a new or empty folder.")
     directory, personas = Path(options.directory), options.personas
     if options.documents is None:
         _write_skeleton(options, directory)

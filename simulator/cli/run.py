@@ -1,15 +1,18 @@
-"""Commands that make conversations and judge them: run, detect, branch, chat."""
+"""Commands that make conversations and judge them: run, detect, judge, branch, chat."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.cli.console import print_json, print_lines, print_warnings
+from hallulab.simulator.cli.console import open_in_browser, print_json, print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, expand_options
 from hallulab.simulator.options.commands import (
     BranchOptions,
     ChatOptions,
     DetectOptions,
+    JudgeOptions,
     RunOptions,
 )
 
@@ -57,6 +60,31 @@ def detect(options: DetectOptions, as_json: AsJson = False) -> None:
 
     folder, scenario = run_until_stopped(detect_from_options(options))
     show_report(folder, as_json, scenario)
+
+
+@expand_options
+def judge(options: JudgeOptions, as_json: AsJson = False) -> None:
+    """Judge your own chats: import them, detect hallucinations, and write the page, in one command.
+
+    Without --model and --base-url no model is asked, and `combined` judges. Arguments after `--` are passed
+    on to the model server.
+    """
+    from hallulab.simulator.cli.data import tell_import
+    from hallulab.simulator.cli.report import show_report
+    from hallulab.simulator.engine.command import detect_from_options
+    from hallulab.simulator.engine.judging import WORTH, plan_judging
+    from hallulab.simulator.records.importing import import_from_options
+
+    plan = run_until_stopped(plan_judging(options, Path(str(options.chats))))
+    folder, format, counts, reading = run_until_stopped(import_from_options(plan.imports))
+    tell_import(counts, format, reading, folder.path, err=as_json)
+    with plan.naming_continuation():
+        folder, scenario = run_until_stopped(detect_from_options(plan.detects))
+    show_report(folder, as_json, scenario)
+    if plan.asks_no_model:
+        print_lines(WORTH, err=as_json)
+    if not as_json:
+        open_in_browser(folder.page)
 
 
 @expand_options

@@ -1,4 +1,4 @@
-"""JSON Schemas of the files that users write, made from the classes that read them."""
+"""JSON Schemas of the files that people write, made from the classes that read them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import json
 import textwrap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,15 +20,27 @@ from hallulab.simulator.bench.sweep import Sweep
 from hallulab.simulator.rag_trust.config import RagTrustConfig
 from hallulab.simulator.records.experiment import Component, Experiment
 
-SCHEMAS: Mapping[str, tuple[type[BaseModel], str]] = {
-    "experiment": (Experiment, "an experiment file ([experiment.md](experiment.md))"),
-    "scenario": (ScenarioFile, "`scenario.yaml` of a pack ([scenario-packs.md](scenario-packs.md))"),
-    "personas": (PersonasFile, "`personas.yaml` of a pack ([scenario-packs.md](scenario-packs.md))"),
-    "policy": (Policy, "a safeguard's policy ([safeguards.md](safeguards.md))"),
-    "sweep": (Sweep, "a sweep of `hallulab bench` ([bench.md](bench.md#sweeps))"),
-    "stress": (RagTrustConfig, "a file of `hallulab rag-trust` ([rag-trust.md](rag-trust.md))"),
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of files."""
+
+    model: type[BaseModel]
+    """The class that reads them."""
+    what: str
+    page: str
+    """The page of the docs about it."""
+
+
+FILES: Mapping[str, FileKind] = {
+    "experiment": FileKind(Experiment, "an experiment file", "experiment.md"),
+    "scenario": FileKind(ScenarioFile, "`scenario.yaml` of a pack", "scenario-packs.md"),
+    "personas": FileKind(PersonasFile, "`personas.yaml` of a pack", "scenario-packs.md"),
+    "policy": FileKind(Policy, "a safeguard's policy", "safeguards.md"),
+    "sweep": FileKind(Sweep, "a sweep of `hallulab bench`", "bench.md"),
+    "rag-trust": FileKind(RagTrustConfig, "a file of `hallulab rag-trust`", "rag-trust.md"),
 }
-"""Name of a schema → the model that reads such a file, and what the file is."""
+"""Name of a schema → the files that it describes."""
 
 _TEXT_OR_KEYS: tuple[type[BaseModel], ...] = (Component, ScriptedMessage)
 """Models in whose place a file may have a text."""
@@ -59,9 +72,9 @@ class _FileSchema(GenerateJsonSchema):
         return made
 
 
-def render_schema(model: type[BaseModel]) -> str:
-    """Return the JSON Schema of the files that a model reads."""
-    made = model.model_json_schema(schema_generator=_FileSchema)
+def render_schema(name: str) -> str:
+    """Return the JSON Schema of a kind of files, one of `FILES`."""
+    made = FILES[name].model.model_json_schema(schema_generator=_FileSchema)
     described = {"$schema": GenerateJsonSchema.schema_dialect, **made}
     return json.dumps(described, indent=2, ensure_ascii=False) + "\n"
 

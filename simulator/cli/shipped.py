@@ -6,6 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
+RECORDED_MODEL = "qwen2.5-coder-1.5b"
+"""The model whose answers the recording has."""
+
 
 def locate_shipped(name: Literal["examples", "demo.jsonl.gz"]) -> Path:
     """Return the folder of the examples, or the recording that replays `examples/demo.yaml`."""

@@ -18,7 +18,7 @@ from hallulab.simulator.engine.run import Strategy, run_experiment
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
 from hallulab.simulator.records.experiment import ALL_CHATBOTS, Component, Experiment
-from hallulab.simulator.records.experiment_file import load_experiment, load_unchecked, put_over
+from hallulab.simulator.records.experiment_file import load_experiment, load_unchecked, put_over, refuse_code
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 from hallulab.simulator.records.recipients import UserWords, find_run_folder
@@ -233,7 +233,10 @@ def load_saved_experiment(
                     f"({bot['kind']}), which a run folder alone does not start. Give the experiment file "
                     "that names it with -c, or leave it out with --chatbots."
                 )
-    return load_unchecked(None, values).with_places_of(file), words
+    experiment = load_unchecked(None, values)
+    if "detectors" not in own and (theirs or "detectors" not in given):
+        refuse_code(run.path, experiment.detectors)
+    return experiment.with_places_of(file), words
 
 
 def load_experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from hallulab.agents.models.adaptive import AdaptiveLimits
 from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.retrieval.word_search import WordSearch, can_search_by_vectors
 from hallulab.agents.users.personas import StyleProfile, find_manner, slipped, speaking
 from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser, UserFailed, UserMove, turn_seed
 from hallulab.chatbots.evidence import EvidenceSource
@@ -20,6 +21,7 @@ from hallulab.detectors.base.protocol import Detector, DetectorContext, run_dete
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.attacks.attack import UserOrder
 from hallulab.scenarios.attacks.retrieval import AttackedRetriever
+from hallulab.scenarios.chats.record import SCENARIO as IMPORTED
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Reading, Scenario, ScriptedMessage
@@ -73,7 +75,10 @@ class Participants:
         self.detectors: Sequence[Detector] = (
             make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
         )
-        self.evidence = EvidenceSource(self.knowledge_base, experiment.top_k) if scenario.documents else None
+        self.is_searching_words = scenario.name == IMPORTED and not can_search_by_vectors()
+        """True if imported chats are judged where search by vectors is not installed."""
+        retriever = WordSearch(scenario) if self.is_searching_words else self.knowledge_base
+        self.evidence = EvidenceSource(retriever, experiment.top_k) if scenario.documents else None
         """Where evidence is searched that chatbots do not name; None: there are no documents."""
         self._experiment, self._scenario, self._pool, self._waves = experiment, scenario, pool, waves
         self._by_name = {detector.name: detector for detector in self.detectors}

@@ -24,6 +24,7 @@ from hallulab.scenarios.attacks.attack import (
 )
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import format_count
@@ -329,9 +330,10 @@ def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int
     name = chatbot or _choose_chatbot(spoken, saved)
     own = [one for one in spoken if one.chatbot == name]
     if not own:
-        names = ", ".join(sorted({one.chatbot for one in spoken}))
+        names = sorted({one.chatbot for one in spoken})
         raise UsageError(
-            f"{folder.conversations} has no reply of a chatbot {name!r}. It has those of {names}."
+            f"{folder.conversations} has no reply of a chatbot {name!r}{suggest_name(name, names)}. It has "
+            f"those of {', '.join(names)}."
         )
     prefixes = PrefixSource(name, _sort_unique(own, folder), None if turns is None else frozenset(turns))
     if not prefixes.branches():

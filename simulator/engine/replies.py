@@ -23,7 +23,7 @@ from hallulab.scenarios.transcript import Frozen, Judgement, Message, Origin, Pa
 from hallulab.simulator.engine.executors import SingleEventTask, TaskExecutor, perform_single
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
-from hallulab.simulator.options.commands import JudgeOptions
+from hallulab.simulator.options.commands import JudgeRepliesOptions
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 
@@ -99,7 +99,7 @@ class ReplyJudge:
         return await perform_single(self.executor, task)
 
 
-async def judge_views(options: JudgeOptions) -> list[Judgement]:
+async def judge_views(options: JudgeRepliesOptions) -> list[Judgement]:
     """Return a judgement of each reply, in their order.
 
     Raises:
@@ -201,10 +201,10 @@ def read_views(given: Any) -> tuple[TurnView, ...]:
     """
     if isinstance(given, str | bytes | Mapping | TurnView) or not hasattr(type(given), "__iter__"):
         raise UsageError(
-            f"judge: `views` is {_describe_kind(given)}, and not a list of replies. {_TAKES} for each."
+            f"judge_replies: `views` is {_describe_kind(given)}, and no list of replies. {_TAKES} for each."
         )
     if hasattr(given, "columns"):
-        raise UsageError("judge: `views` is a table. Give its rows: `table.to_dict('records')`.")
+        raise UsageError("judge_replies: `views` is a table. Give `table.to_dict('records')`.")
     return tuple(_read_view(number, one) for number, one in enumerate(given))
 
 
@@ -215,18 +215,20 @@ def _read_view(number: int, given: Any) -> TurnView:
         if isinstance(given, LabelledReply):
             return given.view
         if not hasattr(given, "keys"):
-            raise UsageError(f"judge: item {number} of `views` is {_describe_kind(given)}. {_TAKES}.")
+            raise UsageError(f"judge_replies: item {number} of `views` is {_describe_kind(given)}. {_TAKES}.")
         return ViewInput.model_validate(_rename(dict(given))).view()
     except AmbiguousNameError as error:
         ours = next(name for name, field in _FIELDS.items() if field == error.field)
         sentence = error.describe(error.names, ours)
-        raise UsageError(f"judge: item {number} of `views`: {sentence} Call that one `{ours}`.") from error
+        raise UsageError(
+            f"judge_replies: item {number} of `views`: {sentence} Call that one `{ours}`."
+        ) from error
     except ValidationError as error:
         first = choose_main_error(error)
         field = ".".join(str(part) for part in first["loc"])
         flaw = {"missing": "is missing", "extra_forbidden": "is none of a reply"}.get(first["type"])
         flaw = flaw or f"is wrong: {explain_error(first)}"
-        raise UsageError(f"judge: item {number} of `views`: `{field}` {flaw}. {_TAKES}.") from error
+        raise UsageError(f"judge_replies: item {number} of `views`: `{field}` {flaw}. {_TAKES}.") from error
 
 
 def _rename(given: dict[Any, Any]) -> dict[str, Any]:

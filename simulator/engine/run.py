@@ -96,7 +96,9 @@ class Run:
 
     @property
     def is_searching(self) -> bool:
-        """True if the documents are searched: by judges, for evidence that they read, or by chatbots."""
+        """True if documents are searched by vectors: by judges, for evidence they read, or by chatbots."""
+        if self.participants.is_searching_words:
+            return False
         bots = self.experiment.chatbots if self.simulate else ()
         attack = self.experiment.attack
         attacked = attack is not None and attack.retrieval is not None

@@ -150,11 +150,13 @@ class _Judge:
             return None
         alone = self._supports(statement, own)
         others = frozenset[int]().union(*(one for one in cited if one is not None)) - own
-        if others and alone is not True and self._supports(statement, own | others) is not False:
-            without = self._supports(statement, others)
-            if without is False:
-                return self._supports(statement, own | others)
-            alone = alone if without else None
+        if others and alone is not True:
+            together = self._supports(statement, own | others)
+            if together is not False:
+                without = self._supports(statement, others)
+                if without is False:
+                    return together
+                alone = alone if without else None
         return None if alone is False and not self._is_foreign(statement, own) else alone
 
     def _supports(self, statement: Statement, places: _Places) -> bool | None:

@@ -17,7 +17,7 @@ from typing import Self
 from hallulab.agents.models.abilities import SeedUse
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import LAST, CsvTable, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.journals import VerdictKey, build_verdict_key
 from hallulab.simulator.show.columns import DETECTOR, PERCENT, TWO_DECIMALS, Column
@@ -76,6 +76,7 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
 
     NAME, TITLE, LINK, ROW = "judge_noise", "The judge's own noise", "Judge's noise", JudgeNoiseRow
     ORDER, TERMINAL_ORDER = 71, LAST + 1
+    FILE = "with rows"
     COLUMNS = (
         DETECTOR,
         Column("Flips %", "flipped", f"of the replies that it scored twice, {_ASKED}, the share that is "
@@ -206,11 +207,6 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
         )
         return (about, *cls.lines(report))
 
-    @classmethod
-    def csv(cls, report: RunReport) -> CsvTable | None:
-        """Return the table; None unless a detector was asked again, as in most runs."""
-        return super().csv(report) if cls.rows(report) else None
-
 
 _WIDTH = 7
 """Numbers of `_count_pair`."""
@@ -277,6 +273,7 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
     NAME, TITLE, LINK = "disagreements", "Whose noise disagreements are", "Disagreements"
     ROW = DisagreementRow
     ORDER, TERMINAL_ORDER = 72, LAST + 1
+    FILE = "with rows"
     COLUMNS = (
         Column("a", "a", "a detector", kind="name", short="a"),
         Column("b", "b", "another one", kind="name", short="b"),
@@ -345,8 +342,3 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
             "Replies on which two detectors disagree by their first verdicts. Where one of them flips when "
             "it is asked again, noise explains the disagreement.",
         )
-
-    @classmethod
-    def csv(cls, report: RunReport) -> CsvTable | None:
-        """Return the table; None unless two detectors were asked again, as in most runs."""
-        return super().csv(report) if cls.rows(report) else None

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from hallulab.simulator.options.groups import (
     BATCH,
     DETECTORS,
+    DETECTORS_OF_RUN,
     HOTPOTQA,
+    MAP,
     RUN,
     SCENARIO,
     STRICT,
@@ -38,10 +40,6 @@ Wrong = Literal["invented", "misplaced"]
 """Kinds of wrong answers: made up, or out of another passage."""
 Gold = Literal["annotations"]
 """Where the labels of a run folder come from: what annotators found."""
-PERSONAS = 20
-"""Personas that `hallulab init-scenario` writes from documents where no number is given."""
-GOALS = "70/20/10"
-"""Per cent of their goals that the documents answer, answer in part, do not answer, likewise."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +51,31 @@ class RunOptions(ModelOptions, ConversationOptions, FolderOptions, RecordingOpti
     batch: Annotated[BatchService | None, BATCH] = None
     until_decided: Annotated[
         bool,
-        Flag("Draw personas in batches until it is clear which chatbots are better or alike."),
+        Flag(
+            "Draw personas in batches until it is clear which chatbots are better or alike.",
+            panel="Until it is decided",
+        ),
     ] = False
     margin: Annotated[
-        float | None, Flag("Hallucinations a turn below which --until-decided calls chatbots alike.")
+        float | None,
+        Flag(
+            "Hallucinations a turn below which --until-decided calls chatbots alike.",
+            panel="Until it is decided",
+            default="0.2",
+        ),
     ] = None
     budget: Annotated[
         str | None,
-        Flag("Limit for --until-decided: 40personas, 200000tokens or 30minutes.", metavar="AMOUNT"),
+        Flag(
+            "Limit for --until-decided: 40personas, 200000tokens or 30minutes.",
+            metavar="AMOUNT",
+            panel="Until it is decided",
+        ),
     ] = None
-    keep_all: Annotated[bool, Flag("Let chatbots that are clearly worse go on in --until-decided.")] = False
+    keep_all: Annotated[
+        bool,
+        Flag("Let chatbots that are clearly worse go on in --until-decided.", panel="Until it is decided"),
+    ] = False
     estimate: Annotated[bool, Flag("Play two personas, and estimate by them what all would cost.")] = False
     no_judge: Annotated[bool, Flag("Only simulate the conversations; `detect` judges them later.")] = False
 
@@ -93,7 +106,7 @@ class DetectOptions(ModelOptions, RecordingOptions, WorkerOptions):
     """Options of `hallulab detect`."""
 
     folder: Annotated[StrPath, RUN]
-    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS_OF_RUN] = None
     _: KW_ONLY
     again: Annotated[
         int | None,
@@ -121,13 +134,40 @@ class BranchOptions(ModelOptions, FolderOptions, RecordingOptions):
         Sequence[str] | None,
         Flag("Chatbots that answer, separated by commas; by default those of the run.", separated=True),
     ] = None
-    detectors: Annotated[Sequence[Chosen] | None, DETECTORS] = None
+    detectors: Annotated[Sequence[Chosen] | None, DETECTORS_OF_RUN] = None
     batch: Annotated[BatchService | None, BATCH] = None
 
 
 @dataclass(frozen=True)
 class JudgeOptions(ModelOptions, RecordingOptions):
-    """Options of `hallulab.judge`."""
+    """Options of `hallulab judge`."""
+
+    chats: Annotated[
+        StrPath | Iterable[Mapping[str, Any]],
+        Flag(
+            "Your chats, as `hallulab import` reads them (docs/own-chats.md).", argument=True, metavar="FILE"
+        ),
+    ]
+    """In Python also rows: mappings, or a pandas frame."""
+    detectors: Annotated[
+        Sequence[Chosen | object] | None,
+        Flag(
+            "Detectors, separated by commas; by default those of the model that is named, else combined.",
+            separated=True,
+        ),
+    ] = None
+    """In Python also detectors and their classes."""
+    _: KW_ONLY
+    documents: Annotated[
+        StrPath | None, Flag("Folder of documents: evidence of replies that have none in the file.")
+    ] = None
+    map: Annotated[str | None, MAP] = None
+    out: Annotated[StrPath | None, Flag("Run folder; by default runs/, the file's name and the time.")] = None
+
+
+@dataclass(frozen=True)
+class JudgeRepliesOptions(ModelOptions, RecordingOptions):
+    """Options of `hallulab.judge_replies`."""
 
     views: Iterable[TurnView | Mapping[str, Any]]
     """The replies, each with the dialogue before it and its evidence."""
@@ -174,7 +214,8 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
         StrPath | None,
         Flag(
             "Folder (of a JSONL data set: file) that detectors learn from; else they learn from one "
-            "half of the groups, and all are measured on the other."
+            "half of the groups, and all are measured on the other.",
+            panel="Training",
         ),
     ] = None
     folds: Annotated[
@@ -183,12 +224,17 @@ class BenchOptions(ModelOptions, RecordingOptions, WorkerOptions):
             "Detectors that learn are trained this many times: each time on the groups outside a fold, "
             "which they then judge.",
             least=2,
+            panel="Training",
         ),
     ] = None
     sweep: Annotated[StrPath | None, Flag("Sweep file (YAML): one detector in many configurations.")] = None
-    json_file: Annotated[StrPath | None, Flag("Write the numbers into this file.", names=("--json",))] = None
-    csv: Annotated[StrPath | None, Flag("Write the rows of all levels into this file.")] = None
-    html: Annotated[StrPath | None, Flag("Write a page with curves into this file.")] = None
+    json_file: Annotated[
+        StrPath | None, Flag("Write the numbers into this file.", names=("--json",), panel="Output")
+    ] = None
+    csv: Annotated[StrPath | None, Flag("Write the rows of all levels into this file.", panel="Output")] = (
+        None
+    )
+    html: Annotated[StrPath | None, Flag("Write a page with curves into this file.", panel="Output")] = None
 
 
 @dataclass(frozen=True)
@@ -267,14 +313,7 @@ class ImportOptions:
     scenario: Annotated[
         str | None, Flag("The pack that the chats belong to, whose documents are searched so.")
     ] = None
-    map: Annotated[
-        str | None,
-        Flag(
-            "Names to read by, where the file's names leave it open: user=question,reply=response.",
-            names=("--map",),
-            metavar="WHAT=NAME,…",
-        ),
-    ] = None
+    map: Annotated[str | None, MAP] = None
     skip_bad: Annotated[int, Flag("Leave out up to so many wrong records, and name them.", metavar="N")] = 0
 
 
@@ -338,9 +377,11 @@ class GateOptions:
     planted: Annotated[
         StrPath | None, Flag("JSON of `hallulab bench` on planted errors, from which they are known.")
     ] = None
-    markdown: Annotated[StrPath | None, Flag("Write the answer here, for a comment.")] = None
-    junit: Annotated[StrPath | None, Flag("Write it here as JUnit XML.")] = None
-    json_file: Annotated[StrPath | None, Flag("Write it here as JSON.", names=("--json",))] = None
+    markdown: Annotated[StrPath | None, Flag("Write the answer here, for a comment.", panel="Output")] = None
+    junit: Annotated[StrPath | None, Flag("Write it here as JUnit XML.", panel="Output")] = None
+    json_file: Annotated[
+        StrPath | None, Flag("Write it here as JSON.", names=("--json",), panel="Output")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,44 +407,3 @@ class DerivedOptions(ModelOptions, RecordingOptions):
         Wrong, Flag("Wrong answers: made up, or out of a passage that does not answer the question.")
     ] = "invented"
     both: Annotated[bool, Flag("Both answers of each question; by default one at random.")] = False
-
-
-@dataclass(frozen=True)
-class InitOptions(ModelOptions, RecordingOptions):
-    """Options of `hallulab init-scenario`."""
-
-    directory: Annotated[StrPath | None, Flag("A new or empty folder.", argument=True, metavar="DIR")] = None
-    _: KW_ONLY
-    documents: Annotated[
-        StrPath | None, Flag("Folder of your documents: a model writes the pack's personas from them.")
-    ] = None
-    strict: Annotated[bool, STRICT] = False
-    from_chats: Annotated[
-        StrPath | None,
-        Flag("Chats of real users, as `hallulab import` reads them: one persona of each.", metavar="FILE"),
-    ] = None
-    personas: Annotated[
-        int | None,
-        Flag(
-            f"Personas to write from the documents, {PERSONAS} by default; with --from-chats, how many "
-            "chats are read, all by default."
-        ),
-    ] = None
-    goals: Annotated[
-        str | None,
-        Flag(
-            f"Per cent of goals that the documents answer, answer in part, do not answer; {GOALS} by default."
-        ),
-    ] = None
-    seed: Annotated[int | None, Flag("Seed of what is drawn.")] = None
-    summarize: Annotated[
-        StrPath | None,
-        Flag(
-            "Write nothing, and print the `summary` of a persona in the situation of this chat's user: text "
-            "with lines `User: …` and `Assistant: …`, or messages as .json or .jsonl.",
-            metavar="FILE",
-        ),
-    ] = None
-    scenario: Annotated[
-        str | None, Flag("The pack that the chat of --summarize belongs to: a name, or a path.")
-    ] = None

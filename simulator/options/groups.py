@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -14,6 +14,17 @@ from hallulab.scenarios.text.words import parse_whole_number
 
 StrPath = str | Path
 """A path as people write it in Python."""
+
+Panel = Literal[
+    "Conversations",
+    "Until it is decided",
+    "Training",
+    "Models",
+    "Recording and resuming",
+    "Output",
+    "Processes",
+]
+"""Headings of `--help`, in their order. The flags that most people need stand before them, under none."""
 
 BatchService = Literal["vllm", "api"]
 """Who answers requests in waves: `vllm run-batch`, or the batch API of the endpoint."""
@@ -37,6 +48,9 @@ class Flag:
     """Smallest number of a list of whole numbers; None: it is a list of names."""
     argument: bool = False
     metavar: str | None = None
+    panel: Panel | None = None
+    default: str | None = None
+    """Shown in `--help` for an option whose own default is None: the default of the experiment."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +97,23 @@ def list_fields(options: type[Any], **names: Any) -> list[OptionField]:
     return found
 
 
-SCENARIO = Flag("Built-in scenario pack, or the path of your own pack folder.")
+SCENARIO = Flag(
+    "Built-in scenario pack, or the path of your own pack folder.", default="consumer-grievance-india"
+)
 RUN = Flag("A run folder.", argument=True, metavar="DIR")
-DETECTORS = Flag("Detectors, separated by commas.", separated=True)
+DETECTORS = Flag("Detectors, separated by commas.", separated=True, default="halludetect,metarag")
+DETECTORS_OF_RUN = replace(DETECTORS, default="those of the run")
 STRICT = Flag("Refuse the documents if one cannot be read; else it is left out.")
+MAP = Flag(
+    "Names to read by, where the file's names leave it open: user=question,reply=response.",
+    names=("--map",),
+    metavar="WHAT=NAME,…",
+)
 HOTPOTQA = Flag("Folder that holds HotpotQA's distractor setting.")
 BATCH = Flag(
     "Ask models in waves, as files in OpenAI's batch format: vllm runs `vllm run-batch` here, api uses the "
-    "batch API of --base-url."
+    "batch API of --base-url.",
+    panel="Models",
 )
 
 
@@ -102,7 +125,11 @@ class ModelOptions:
         StrPath | None, Flag("Experiment file (YAML); flags win over it.", names=("--config", "-c"))
     ] = None
     model: Annotated[
-        str | None, Flag("Model to serve (catalogue name, folder, hub name), or the endpoint's model.")
+        str | None,
+        Flag(
+            "Model to serve (catalogue name, folder, hub name), or the endpoint's model.",
+            default="the file's or the run's, else qwen2.5-coder-1.5b",
+        ),
     ] = None
     base_url: Annotated[
         str | Sequence[str] | None,
@@ -112,16 +139,22 @@ class ModelOptions:
         ),
     ] = None
     api_key_env: Annotated[
-        str | None, Flag("Environment variable with the endpoint's key; by default OPENAI_API_KEY.")
+        str | None,
+        Flag("Environment variable with the endpoint's key.", panel="Models", default="OPENAI_API_KEY"),
     ] = None
     concurrency: Annotated[
         str | int | None,
         Flag(
             "Model requests under way at once; auto finds it out (default at remote endpoints).",
             metavar="N|auto",
+            panel="Models",
+            default="16",
         ),
     ] = None
-    timeout: Annotated[float | None, Flag("Seconds that all tries of a model request may take.")] = None
+    timeout: Annotated[
+        float | None,
+        Flag("Seconds that all tries of a model request may take.", panel="Models", default="300"),
+    ] = None
 
     @property
     def config_path(self) -> Path | None:
@@ -144,25 +177,51 @@ class ConversationOptions:
 
     scenario: Annotated[str | None, SCENARIO] = None
     chatbots: Annotated[
-        Sequence[Chosen] | None, Flag("Chatbots under test, separated by commas.", separated=True)
+        Sequence[Chosen] | None,
+        Flag("Chatbots under test, separated by commas.", separated=True, default="the five of the paper"),
     ] = None
     personas: Annotated[
-        Sequence[str] | None, Flag("Personas by identifier, separated by commas.", separated=True)
+        Sequence[str] | None,
+        Flag("Personas by identifier, separated by commas.", separated=True, panel="Conversations"),
     ] = None
-    limit: Annotated[int | None, Flag("At most this many personas.")] = None
-    repeats: Annotated[int | None, Flag("Conversations per persona and chatbot, with rising seeds.")] = None
+    limit: Annotated[int | None, Flag("At most this many personas.", default="all")] = None
+    repeats: Annotated[
+        int | None,
+        Flag("Conversations per persona and chatbot, with rising seeds.", panel="Conversations", default="1"),
+    ] = None
     count: Annotated[
-        int | None, Flag("Draw this many users, a persona and a seed each; instead of --repeats.")
+        int | None,
+        Flag("Draw this many users, a persona and a seed each; instead of --repeats.", panel="Conversations"),
     ] = None
     manners: Annotated[
         Sequence[str] | None,
-        Flag("Manners that users draw from, separated by commas: terse,misspelling.", separated=True),
+        Flag(
+            "Manners that users draw from, separated by commas: terse,misspelling.",
+            separated=True,
+            panel="Conversations",
+        ),
     ] = None
-    seed: Annotated[int | None, Flag("Seed of the first repeat, or of the first users.")] = None
-    min_turns: Annotated[int | None, Flag("Replies before the user may stop.")] = None
-    max_turns: Annotated[int | None, Flag("Replies after which a conversation stops.")] = None
-    reply_tokens: Annotated[int | None, Flag("Limit of a message, the user's and the five chatbots'.")] = None
-    top_k: Annotated[int | None, Flag("Passages retrieved for a query.")] = None
+    seed: Annotated[
+        int | None,
+        Flag("Seed of the first repeat, or of the first users.", panel="Conversations", default="0"),
+    ] = None
+    min_turns: Annotated[
+        int | None, Flag("Replies before the user may stop.", panel="Conversations", default="2")
+    ] = None
+    max_turns: Annotated[
+        int | None, Flag("Replies after which a conversation stops.", panel="Conversations", default="4")
+    ] = None
+    reply_tokens: Annotated[
+        int | None,
+        Flag(
+            "Limit of a message, the user's and the five chatbots'.",
+            panel="Conversations",
+            default="96 and 220",
+        ),
+    ] = None
+    top_k: Annotated[
+        int | None, Flag("Passages retrieved for a query.", panel="Conversations", default="4")
+    ] = None
 
     def collect_conversation_fields(self) -> dict[str, Any]:
         """Return these options as fields of an experiment; None for those that were not given."""
@@ -175,7 +234,12 @@ class FolderOptions:
 
     out: Annotated[StrPath | None, Flag("Run folder; by default runs/ and the time.")] = None
     fresh: Annotated[
-        bool, Flag("Start over, or go on where the journals end.", names=("--fresh/--resume",))
+        bool,
+        Flag(
+            "Start over, or go on where the journals end.",
+            names=("--fresh/--resume",),
+            panel="Recording and resuming",
+        ),
     ] = False
 
 
@@ -183,9 +247,15 @@ class FolderOptions:
 class RecordingOptions:
     """Recording, replaying and noise."""
 
-    record: Annotated[StrPath | None, Flag("Record every model answer and search into this file.")] = None
-    replay: Annotated[StrPath | None, Flag("Answer from this recording: no server, no network.")] = None
-    quiet: Annotated[bool, Flag("No progress.", names=("--quiet", "-q"))] = False
+    record: Annotated[
+        StrPath | None,
+        Flag("Record every model answer and search into this file.", panel="Recording and resuming"),
+    ] = None
+    replay: Annotated[
+        StrPath | None,
+        Flag("Answer from this recording: no server, no network.", panel="Recording and resuming"),
+    ] = None
+    quiet: Annotated[bool, Flag("No progress.", names=("--quiet", "-q"), panel="Output")] = False
     server_flags: Sequence[str] = ()
     """Passed on to the model server. On the command line, they stand after `--`."""
 
@@ -218,17 +288,24 @@ _MOST = 50
 class WorkerOptions:
     """Which processes do the work."""
 
-    workers: Annotated[int, Flag("Processes that do the work, each with --concurrency requests.")] = 1
+    workers: Annotated[
+        int, Flag("Processes that do the work, each with --concurrency requests.", panel="Processes")
+    ] = 1
     ray: Annotated[
         str | None,
         Flag(
             "Have --workers actors of a Ray cluster do so: at this address, or one that `local` starts.",
             metavar="ADDRESS",
+            panel="Processes",
         ),
     ] = None
     ray_resources: Annotated[
         Sequence[str],
-        Flag("Resources that each actor takes, such as CPU=1,GPU=0.25; by default a core.", separated=True),
+        Flag(
+            "Resources that each actor takes, such as CPU=1,GPU=0.25; by default a core.",
+            separated=True,
+            panel="Processes",
+        ),
     ] = ()
 
 

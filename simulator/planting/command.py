@@ -9,6 +9,7 @@ from typing import Any
 from hallulab.agents.progress import bars
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.bench.planted import FILE
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
@@ -94,7 +95,10 @@ def _check_kinds(options: PlantOptions, known: Mapping[str, Any]) -> tuple[str, 
     """Return the kinds that are asked for; empty: all."""
     for kind in options.kinds:
         if kind not in known:
-            raise UsageError(f"--kinds {kind}: there is no such kind. Give some of: {', '.join(known)}.")
+            near = suggest_name(kind, known)
+            raise UsageError(
+                f"--kinds {kind}: there is no such kind{near}. Give some of: {', '.join(known)}."
+            )
     inputs = (expand_home(options.source), to_path(options.replay), to_path(options.record))
     check_outputs({"--out": Path(options.out) / FILE}, inputs)
     return tuple(options.kinds)

@@ -14,6 +14,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder, is_there
 from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.labelled import LabelledReply
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.documents import Boundary, read_documents
 from hallulab.scenarios.packs.labels import DocumentDefaults
 from hallulab.scenarios.packs.pack import Document, TopicThreshold
@@ -250,7 +251,7 @@ def _load_documents(source: str, path: Path) -> Sequence[Document]:
         return load_scenario(source).documents
     if not is_folder(path):
         raise UsageError(
-            f"{source}: no such scenario pack, folder of documents, run folder or labelled file. The packs "
-            f"that come with hallulab: {', '.join(packs)}."
+            f"{source}: no such scenario pack, folder of documents, run folder or labelled file"
+            f"{suggest_name(source, packs)}. The packs that come with hallulab: {', '.join(packs)}."
         )
     return read_documents(path, DocumentDefaults(), Boundary(path))

@@ -200,7 +200,7 @@ def load_config(path: Path | None, flags: Mapping[str, Any]) -> RagTrustConfig:
     try:
         config = RagTrustConfig.model_validate(values)
     except ValidationError as error:
-        raise place_error(error, text, path, given, _SCHEMA) from error
+        raise place_error(error, text, path, given, _SCHEMA, RagTrustConfig) from error
     if path is not None and find_run_folder(path) is not None:
         named = RagTrustConfig.model_validate(given).experiment
         UserWords(named, path).require(config.experiment, list_recipients(config.experiment))

@@ -11,6 +11,7 @@ from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.agents.users.personas import draw_manner
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.text.languages import ENGLISH
 from hallulab.simulator.records.experiment import Experiment
@@ -28,7 +29,7 @@ def select_personas(experiment: Experiment, scenario: Scenario) -> Sequence[Pers
         unknown = [name for name in experiment.personas if name not in by_id]
         if unknown:
             raise UsageError(
-                f"scenario {scenario.name} has no persona {unknown[0]!r}; "
+                f"scenario {scenario.name} has no persona {unknown[0]!r}{suggest_name(unknown[0], by_id)}; "
                 f"`hallulab list personas --scenario {shlex.quote(str(experiment.scenario))}` shows them."
             )
         personas = tuple(by_id[name] for name in experiment.personas)

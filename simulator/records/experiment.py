@@ -28,6 +28,7 @@ from hallulab.chatbots.guarded.policy import find_wrapped_chatbot
 from hallulab.scenarios.attacks.attack import Attack
 from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack import Language
 from hallulab.scenarios.transcript import Frozen, Seed
 from hallulab.simulator.records.experiment_fields import MaybeUntilDecided, Price, require_decidable
@@ -60,9 +61,12 @@ class Component(Frozen):
     @classmethod
     def _short_form(cls, value: Any) -> Any:
         if isinstance(value, str):
-            return {"name": value, "kind": value}
+            value = {"name": value}
         if isinstance(value, Mapping) and "name" in value and "kind" not in value:
-            return {**value, "kind": value["name"]}
+            kind = value["name"]
+            # `my_detector:Mine` reports as `Mine`.
+            name = kind.rpartition(":")[2] if isinstance(kind, str) else kind
+            return {**value, "name": name, "kind": kind}
         return value
 
 
@@ -241,15 +245,18 @@ class Experiment(Frozen):
     def _manners_exist(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for part in (part for name in names for part in name.split(JOINT)):
             if part not in load_manners():
-                raise ValueError(f"there is no manner {part!r}; there are {', '.join(load_manners())}")
+                near = suggest_name(part, load_manners())
+                raise ValueError(f"there is no manner {part!r}{near}; there are {', '.join(load_manners())}")
         return () if set(names) == {OWN} else names
 
     @field_validator("roles")
     @classmethod
     def _roles_exist(cls, roles: dict[str, str]) -> dict[str, str]:
-        unknown = sorted(roles.keys() - {"user", "chatbot", "detector"})
+        known = ("user", "chatbot", "detector")
+        unknown = sorted(roles.keys() - set(known))
         if unknown:
-            raise ValueError(f"unknown role {unknown[0]!r}; there are user, chatbot and detector")
+            near = suggest_name(unknown[0], known)
+            raise ValueError(f"unknown role {unknown[0]!r}{near}; there are user, chatbot and detector")
         return roles
 
     def options_of(self, chatbot: Component) -> dict[str, Any]:
@@ -307,7 +314,8 @@ class Experiment(Frozen):
             raise ValueError(f"min_turns {self.min_turns} is more than max_turns {self.max_turns}")
         unknown = sorted(set(self.roles.values()) - self.models.keys())
         if unknown:
-            raise ValueError(f"roles name the model {unknown[0]!r}, which is not under `models`")
+            near = suggest_name(unknown[0], self.models)
+            raise ValueError(f"roles name the model {unknown[0]!r}{near}, which is not under `models`")
         return self
 
     @model_validator(mode="after")
@@ -318,7 +326,8 @@ class Experiment(Frozen):
             raise ValueError("`user` and `roles.user` exclude each other; give one of them")
         unknown = sorted(set(self.user.models) - self.models.keys() - {DEFAULT_MODEL})
         if unknown:
-            raise ValueError(f"`user.models` names {unknown[0]!r}, which is not under `models`")
+            near = suggest_name(unknown[0], [*self.models, DEFAULT_MODEL])
+            raise ValueError(f"`user.models` names {unknown[0]!r}{near}, which is not under `models`")
         served = [self.served_name(name) for name in dict.fromkeys(self.user.models)]
         twice = _list_repeated(served)
         if twice:

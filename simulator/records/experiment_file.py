@@ -5,19 +5,25 @@ Flags win over the file, the file over defaults.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from hallulab.agents.serving.catalogue import CATALOGUE
+from hallulab.scenarios.components import is_code
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.data_files import choose_main_error, explain_error, render_complaint
+from hallulab.scenarios.files.data_files import (
+    choose_main_error,
+    explain_error,
+    render_complaint,
+    suggest_key,
+)
 from hallulab.scenarios.files.json_text import find_unwritable
 from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
-from hallulab.simulator.records.experiment import Experiment, choose_concurrency
+from hallulab.simulator.records.experiment import Component, Experiment, choose_concurrency
 from hallulab.simulator.records.experiment_fields import join_deciding
 from hallulab.simulator.records.recipients import UserWords, find_run_folder, list_recipients
 
@@ -51,8 +57,24 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     """
     experiment = load_unchecked(path, flags)
     if path is not None and find_run_folder(path) is not None:
+        if not flags.get("detectors"):
+            refuse_code(path, experiment.detectors)
         UserWords(load_unchecked(None, flags), path).require(experiment, list_recipients(experiment))
     return experiment
+
+
+def refuse_code(place: Path, detectors: Iterable[Component]) -> None:
+    """Refuse detectors that are code to import: nobody but a run folder, perhaps a stranger's, names them.
+
+    Raises:
+        UsageError: one is.
+    """
+    for one in detectors:
+        if is_code(one.kind):
+            raise UsageError(
+                f"{place}: its detector {one.name!r} is other people's code ({one.kind}), which a run folder "
+                "alone does not start. Name the detectors that judge with --detectors."
+            )
 
 
 def load_unchecked(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
@@ -75,7 +97,7 @@ def build_experiment(text: YamlText | None, path: Path | None, flags: Mapping[st
     try:
         experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
     except ValidationError as error:
-        raise place_error(error, text, path, given, _SCHEMA) from error
+        raise place_error(error, text, path, given, _SCHEMA, Experiment) from error
     if text is not None:
         experiment = experiment.with_places(
             tuple(
@@ -104,7 +126,12 @@ def write_yaml(experiment: Experiment) -> str:
 
 
 def place_error(
-    error: ValidationError, text: YamlText | None, path: Path | None, given: Container[str], schema: str
+    error: ValidationError,
+    text: YamlText | None,
+    path: Path | None,
+    given: Container[str],
+    schema: str,
+    model: type[BaseModel],
 ) -> UsageError:
     """Return the first mistake in a file's fields with flags over them: with its line, unless it is a flag's.
 
@@ -114,19 +141,26 @@ def place_error(
         path: its path.
         given: names of the fields that flags gave.
         schema: the page that describes the file.
+        model: what the fields are read as.
     """
     first = choose_main_error(error)
     if text is not None and first["loc"] and first["loc"][0] not in given:
-        return text.error(first["loc"], render_complaint(first, schema))
+        return text.error(first["loc"], render_complaint(first, schema, model))
     where = f"{path}: " if path is not None and not first["loc"] else ""
-    return UsageError(where + describe(error))
+    return UsageError(where + describe(error, model))
 
 
-def describe(error: ValidationError) -> str:
-    """Describe the first mistake of a pydantic error in one sentence with the field's path."""
+def describe(error: ValidationError, model: type[BaseModel] | None = None) -> str:
+    """Describe the first mistake of a pydantic error in one sentence with the field's path.
+
+    Args:
+        error: pydantic's complaint.
+        model: what a person wrote the fields for, to name the one that was meant; None: a program wrote them.
+    """
     first = choose_main_error(error)
     field = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"unknown field `{field}`. Remove it or correct its spelling."
+        near = "" if model is None else suggest_key(model, first["loc"])
+        return f"unknown field `{field}`{near}. Remove it or correct its spelling."
     sentence = f"{explain_error(first)}."
     return f"field `{field}`: {sentence}" if field else sentence

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.retrieval.word_search import WordSearch, can_search_by_vectors
 from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.detectors.base.protocol import find_misfit
 from hallulab.scenarios.chats.formats import format_of, list_formats, read_chats
@@ -18,11 +19,12 @@ from hallulab.scenarios.chats.record import SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_whole_folder
 from hallulab.scenarios.files.json_text import LineWriter
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, Folder, copy_documents, read_folder
 from hallulab.scenarios.packs.labels import DocumentDefaults
 from hallulab.scenarios.packs.pack import Document, Scenario
 from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario, locate_pack
-from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.scenarios.transcript import Conversation, Retriever, Turn, Verdict
 from hallulab.simulator.options.commands import ImportOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.records.experiment import Component, Experiment
@@ -50,7 +52,9 @@ class ImportCounts:
     with_evidence: int = 0
     """Turns whose passages are in the file."""
     searched: int = 0
-    """Turns whose passages were searched in documents."""
+    """Turns whose passages were found in documents."""
+    searched_by: str | None = None
+    """`vectors` or `words`; None: there are no documents."""
     without_reply: int = 0
     """Conversations left out because they have no reply."""
     chatbots: dict[str, None] = field(default_factory=dict, repr=False)
@@ -78,6 +82,18 @@ def build_imported_scenario(documents: Sequence[Document]) -> Scenario:
     )
 
 
+SEARCHED_BY_WORDS = (
+    "the documents are searched by their words (BM25): search by vectors needs pip install 'hallulab[local]'"
+)
+
+
+def open_documents(pack: Scenario, embedding_model: str) -> Retriever:
+    """Return who searches documents for evidence: by vectors, or without the extra `local` by words."""
+    if can_search_by_vectors():
+        return KnowledgeBase(pack, embedding_model=embedding_model)
+    return WordSearch(pack)
+
+
 def _read_folder(folder: Path, boundary: Boundary = ANYWHERE, *, strict: bool = False) -> Folder:
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder. Name the folder with the documents.")
@@ -99,8 +115,14 @@ def load_imported_scenario(folder: RunFolder) -> Scenario | None:
     return build_imported_scenario(_read_folder(folder.path / DOCUMENTS, Boundary(folder.path)).documents)
 
 
-async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, ImportCounts, Reading]:
+async def import_from_options(
+    options: ImportOptions, called: str | None = None
+) -> tuple[RunFolder, str, ImportCounts, Reading]:
     """Write chats as a run folder, with evidence searched where options name documents or a pack.
+
+    Args:
+        options: of the command.
+        called: name of the file in the run folder; None: as it was given.
 
     Returns:
         The folder, the format that was read, what was counted, and what was taken for what.
@@ -112,7 +134,10 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
     if options.documents is not None and options.scenario is not None:
         raise UsageError("--documents and --scenario: give one of them.")
     if options.format is not None and options.format not in list_formats():
-        raise UsageError(f"--format {options.format}: unknown. Give one of: {', '.join(list_formats())}.")
+        near = suggest_name(options.format, list_formats())
+        raise UsageError(
+            f"--format {options.format}: unknown{near}. Give one of: {', '.join(list_formats())}."
+        )
     if options.skip_bad < 0:
         raise UsageError(f"--skip-bad {options.skip_bad}: must be 0 or more. Correct it.")
     reading = Reading(parse_mapping(options.map), options.skip_bad)
@@ -129,12 +154,15 @@ async def import_from_options(options: ImportOptions) -> tuple[RunFolder, str, I
         reading.note(note)
     pack = build_imported_scenario(found.documents) if named is None else load_scenario(named)
     format = options.format or format_of(file, reading)
-    about = Imported(file=str(file), format=format, documents=None if documents is None else str(documents))
+    about = Imported(
+        file=called or str(file), format=format, documents=None if documents is None else str(documents)
+    )
     scenario = SCENARIO if named is None else locate_pack(named)
     source, defaults = None, Experiment()
     if pack.documents:
-        knowledge = KnowledgeBase(pack, embedding_model=defaults.embedding_model)
-        source = EvidenceSource(knowledge, defaults.top_k)
+        source = EvidenceSource(open_documents(pack, defaults.embedding_model), defaults.top_k)
+        if isinstance(source.retriever, WordSearch):
+            reading.note(SEARCHED_BY_WORDS)
     counts = await import_chats(file, folder, about, scenario, source, reading, tuple(found.files))
     return folder, format, counts, reading
 
@@ -164,6 +192,8 @@ async def import_chats(
         OperationalError: the folder cannot be written, or the search failed.
     """
     counts, reading = ImportCounts(), reading or Reading()
+    if source is not None:
+        counts.searched_by = "words" if isinstance(source.retriever, WordSearch) else "vectors"
     with write_whole_folder(out.path) as place:
         beside = RunFolder(place)
         chats = _read_counted(path, about.format, counts, reading)
@@ -255,8 +285,8 @@ async def _add_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSource
         return turn
     if source is None or not turn.reply.strip():
         return turn
-    counts.searched += 1
     passages = await source.retriever.search(f"{turn.user}\n{turn.reply}", source.top_k)
+    counts.searched += bool(passages)
     return turn.model_copy(update={"passages": passages})
 
 

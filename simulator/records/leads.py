@@ -21,7 +21,7 @@ from hallulab.chatbots.guarded.policy import Part, list_built_in_policies
 from hallulab.chatbots.registry import CHATBOTS, find_chatbot
 from hallulab.detectors.base.protocol import Detector
 from hallulab.detectors.registry import DETECTORS, find_detector
-from hallulab.scenarios.components import LeadsTo, Target, read_options
+from hallulab.scenarios.components import LeadsTo, Target, is_code, read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import is_there
 from hallulab.scenarios.packs.pack_files import list_built_in_packs
@@ -181,7 +181,7 @@ _Walked = Iterator[tuple[Target | Literal["unknown"], str]]
 
 def _walk_part(judges: bool, kind: str, options: Mapping[str, Any]) -> _Walked:
     """Yield the targets and texts of a component's options; of code that it runs, its kind."""
-    if not judges and kind in RUNNING_CODE:
+    if is_code(kind) if judges else kind in RUNNING_CODE:
         yield "code", kind
         return
     schema = _find_schema(judges, kind)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -23,15 +24,26 @@ def name_folder_by_time() -> Path:
     return RUNS / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
 
+def name_folder_after(file: Path) -> Path:
+    """Return a new folder for the chats of a file: `runs/`, the file's name and the time."""
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", file.name.partition(".")[0]).strip("-") or "chats"
+    name = f"{stem}-{name_folder_by_time().name}"
+    return next(path for path in _list_paths(RUNS, name) if not path.exists())
+
+
+def _list_paths(parent: Path, name: str) -> Iterator[Path]:
+    """Yield the paths for a folder of that name, with a number from 2 where those before are there."""
+    yield parent / name
+    yield from (parent / f"{name}-{number}" for number in count(2))
+
+
 def make_folder_by_time(parent: Path) -> Path:
     """Make a folder in another one, named by the time, and return its path.
 
     Raises:
         OperationalError: it cannot be made.
     """
-    name = name_folder_by_time().name
-    for number in count(1):
-        path = parent / (name if number == 1 else f"{name}-{number}")
+    for path in _list_paths(parent, name_folder_by_time().name):
         try:
             path.mkdir()
             break

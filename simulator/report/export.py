@@ -24,6 +24,7 @@ from hallulab.scenarios.chats.record import PARTS, SCENARIO
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
 from hallulab.scenarios.files.json_text import read_lines, replace_surrogates
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack_files import load_without_documents
 from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
@@ -204,13 +205,17 @@ def export_run(
     if "passages" not in wanted.without:
         find_late_evidence(folder)
     if set(wanted.without) - set(PARTS):
-        named = ", ".join(sorted(wanted.without))
-        raise UsageError(f"--without {named}: give some of {', '.join(PARTS)}, with commas between.")
+        unknown = min(set(wanted.without) - set(PARTS))
+        near = suggest_name(unknown, PARTS)
+        raise UsageError(
+            f"--without {unknown}: unknown{near}. Give some of {', '.join(PARTS)}, with commas between."
+        )
     if format in list_written_formats():
         return export_chats(folder, format, wanted, out)
     if format != BENCH:
-        known = ", ".join((BENCH, *list_written_formats(), TABLES))
-        raise UsageError(f"--format {format}: unknown. Give one of: {known}.")
+        known = (BENCH, *list_written_formats(), TABLES)
+        near = suggest_name(format, known)
+        raise UsageError(f"--format {format}: unknown{near}. Give one of: {', '.join(known)}.")
     if wanted != ExportSelection(detector=wanted.detector):
         raise UsageError(
             "--without, --clean-by, --audited, --min-turns and --keep-duplicates choose conversations: name "

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.experiment_json import SavedExperiment
@@ -78,8 +79,9 @@ def require_wanted(
     judged = {key.detector for key in journals.keys}
     for flag, name in (("--detector", wanted.detector), ("--clean-by", wanted.clean_by)):
         if name is not None and name not in judged:
+            near = suggest_name(name, judged)
             raise UsageError(
-                f"{folder.path} has no verdicts of a detector {name!r}. Make them with "
+                f"{folder.path} has no verdicts of a detector {name!r}{near}. Make them with "
                 f"`hallulab detect {folder.path} --detectors NAME`, or correct {flag}."
             )
     if wanted.audited and saved is not None and saved.lacks_simulated_user:

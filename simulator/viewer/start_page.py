@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.yaml_text import YamlText
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.engine.plan import load_attacked, plan
 from hallulab.simulator.records.choices import ensure_model
@@ -44,9 +45,13 @@ def plan_run(offer: Offer, text: str) -> tuple[Experiment, tuple[str, ...]]:
     name = Path("experiment.yaml")  # what errors call the text
     file = YamlText(name, text, schema="docs/experiment.md")
     # Before the experiment is built, which looks for a pack at any path.
-    if file.data.get("scenario", Experiment().scenario) not in offer.scenarios:
+    scenario = file.data.get("scenario", Experiment().scenario)
+    if scenario not in offer.scenarios:
+        near = suggest_name(str(scenario), offer.scenarios)
         known = ", ".join(offer.scenarios)
-        raise UsageError(f"{file.place(['scenario'])}: there is no such scenario here. There are: {known}.")
+        raise UsageError(
+            f"{file.place(['scenario'])}: there is no such scenario here{near}. There are: {known}."
+        )
     experiment = build_experiment(file, name, {})
     offer.require_allowed(experiment)
     experiment = ensure_model(experiment)

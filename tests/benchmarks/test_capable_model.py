@@ -107,14 +107,6 @@ def test_the_docs_have_these_numbers() -> None:
     assert shown == [list(NUMBERS[judging.dataset, judging.detector]) for judging in PUBLISHED]
 
 
-def test_the_readme_has_the_numbers_of_the_docs() -> None:
-    readme, docs = (
-        page.read_text(encoding="utf-8").split(BEGINS)[1].split(ENDS)[0].splitlines()
-        for page in (ROOT / "README.md", DOCS)
-    )
-    assert readme == docs[: len(PUBLISHED) + 2]
-
-
 @pytest.mark.parametrize(
     ("place", "share"),
     [(0, 0.6), (1, 0.5), (2, 0.5), (4, 0.45), (5, 0.25)],

@@ -65,6 +65,21 @@ def test_numbers_of_gold_are_those_of_the_recordings() -> None:
         assert number(row["F1 of replies"]) == number(found["F1"])
 
 
+def test_numbers_of_the_readme_are_those_of_the_pages() -> None:
+    [rows] = [rows for _, rows in read_tables((ROOT / "README.md").read_text(encoding="utf-8"))]
+    default = {
+        name_of(row): row["`gold`: AUROC of sentences"] for row in trust_table("`gold`: AUROC of sentences")
+    }
+    assert {name_of(row): row["default model (1.5B)"] for row in rows} == default
+    capable = {
+        name_of(row): row["sentences: AUROC"]
+        for row in trust_table("sentences: AUROC")
+        if "`gold`" in row["data (replies)"]
+    }
+    published = {name_of(row): row["capable model, as published"] for row in rows}
+    assert {name: shown for name, shown in published.items() if shown} == capable
+
+
 def test_numbers_of_the_methods_page_are_those_of_the_recordings() -> None:
     text = (ROOT / "docs" / "studies" / "methods.md").read_text(encoding="utf-8")
     [rows] = [rows for _, rows in read_tables(text) if "HalluDetect, `mixture`" in rows[0]]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from selenium import webdriver
@@ -18,9 +16,6 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from benchmarks.docs_site import render_commands
 from benchmarks.golden import find_commands
-from hallulab.scenarios.packs.pack_files import PersonasFile
-from hallulab.simulator.cli.schemas import SCHEMAS, render_schema
-from hallulab.simulator.records.experiment import Experiment
 from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 from tests.simulator.report.test_page import CHROMIUM, DRIVER, FLAGS, in_browser
@@ -100,39 +95,3 @@ def test_the_page_of_commands_has_all_that_help_names(hallulab: CommandLine) -> 
     headings = re.findall(r"^## hallulab ([\w-]+)", page, re.MULTILINE)
     assert list(dict.fromkeys(headings)) == names
     assert "| `--out <path>` | Run folder; by default runs/ and the time. |" in page
-
-
-def schema(model: Any) -> Any:
-    return json.loads(render_schema(model))
-
-
-def test_fields_are_described_by_their_docstrings() -> None:
-    assert schema(Experiment)["properties"]["top_k"] == {
-        "default": 4,
-        "description": "Passages retrieved for a query (HalluDetect section 4.1).",
-        "minimum": 1,
-        "title": "Top K",
-        "type": "integer",
-    }
-
-
-def test_a_name_may_stand_for_a_chatbot() -> None:
-    text, keys = schema(Experiment)["$defs"]["Component"]["anyOf"]
-    assert text == {"type": "string"}
-    assert keys["required"] == ["name"]
-
-
-def test_a_script_may_stand_for_what_a_persona_must_have() -> None:
-    persona = schema(PersonasFile)["$defs"]["Persona"]
-    assert persona["required"] == ["id"]
-    assert persona["anyOf"] == [
-        {"required": ["messages"]},
-        {"required": ["id", "name", "grievance", "goals", "manner", "summary"]},
-    ]
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_a_schema_refuses_unknown_keys_as_the_file_does(name: str) -> None:
-    made = schema(SCHEMAS[name][0])
-    assert made["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert made["additionalProperties"] is False

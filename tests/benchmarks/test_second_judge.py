@@ -33,15 +33,6 @@ def test_the_page_of_the_first_run_has_both_judges_of_the_recorded_demo(
     assert demo_replay.verdicts.read_bytes() == before
 
 
-def test_the_readme_has_the_rates_of_both_judges_of_the_headline_run() -> None:
-    pages = [
-        [[cell.strip() for cell in line.strip("|").split("|")] for line in shown_in(name).splitlines()]
-        for name in ("README.md", "docs/chatbots.md")
-    ]
-    readme, chatbots = (rows[2:7] for rows in pages)
-    assert readme == [[chatbot, default, published] for chatbot, default, _, published in chatbots]
-
-
 @pytest.mark.slow
 def test_the_page_of_chatbots_has_both_judges_of_the_headline_run(tmp_path: Path) -> None:
     """Slow, because 130 replies are made and judged again."""

@@ -56,7 +56,8 @@ def test_the_line_that_the_list_prints_is_one_short_sentence(kind: str) -> None:
 def test_an_unknown_name_lists_what_there_is(offered: list[EntryPoint]) -> None:
     offered.append(EntryPoint("theirs", "math:sqrt", registry.GROUP))
     assert refusal(find_chatbot, "vanila") == (
-        "there is no chatbot 'vanila'; there are: vanilla, prompt-engineered, editor, fact-checker, agent, "
+        "there is no chatbot 'vanila' (did you mean `vanilla`?); there are: vanilla, "
+        "prompt-engineered, editor, fact-checker, agent, "
         "endpoint, callable, autogen, http, guarded, theirs."
     )
 

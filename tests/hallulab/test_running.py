@@ -115,9 +115,21 @@ def test_what_is_not_recorded_ends_the_replay(tmp_path: Path, one_turn: dict[str
 @pytest.mark.parametrize(
     ("experiment", "options", "said"),
     [
-        ({"chatbot": ["vanilla"]}, {}, "unknown field `chatbot`. Remove it or correct its spelling."),
-        ({}, {"limits": 2}, "unknown field `limits`. Remove it or correct its spelling."),
-        ({"chatbots": ["vanila"]}, {}, "there is no chatbot 'vanila'; there are: vanilla, "),
+        (
+            {"chatbot": ["vanilla"]},
+            {},
+            "unknown field `chatbot` (did you mean `chatbots`?). Remove it or correct its spelling.",
+        ),
+        (
+            {},
+            {"limits": 2},
+            "unknown field `limits` (did you mean `limit`?). Remove it or correct its spelling.",
+        ),
+        (
+            {"chatbots": ["vanila"]},
+            {},
+            "there is no chatbot 'vanila' (did you mean `vanilla`?); there are: vanilla, ",
+        ),
         ("nowhere.yaml", {}, "nowhere.yaml"),
         (["vanilla"], {}, "the experiment is a list. Give a file, a mapping of its fields or an Experiment."),
         ({}, {"record": "a", "replay": "b"}, "--record and --replay exclude each other: give one of them."),

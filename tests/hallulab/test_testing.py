@@ -42,7 +42,7 @@ def test_a_command_takes_its_address(hallulab: CommandLine, tmp_path: Path) -> N
 
 def test_an_address_where_nothing_answers_is_an_operational_error() -> None:
     with pytest.raises(OperationalError, match="no scripted model 'gone' answers"):
-        hallulab.judge([VIEW], "direct-judge", model="gone", base_url="scripted://gone/v1")
+        hallulab.judge_replies([VIEW], "direct-judge", model="gone", base_url="scripted://gone/v1")
 
 
 def test_two_models_of_one_name_are_refused() -> None:

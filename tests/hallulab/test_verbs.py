@@ -57,24 +57,24 @@ def test_detect_judges_a_saved_run_and_reports(own: Run) -> None:
 
 
 def test_judge_gives_a_judgement_a_reply_in_order() -> None:
-    judgements = hallulab.judge([view("The fee is Rs 200."), view("Rs 500.")], "lexical")
+    judgements = hallulab.judge_replies([view("The fee is Rs 200."), view("Rs 500.")], "lexical")
     assert [judgement.flagged for judgement in judgements] == [False, True]
 
 
 def test_judge_takes_options_of_the_detector() -> None:
     lenient = {"name": "lenient", "kind": "lexical", "options": {"threshold": 1.0}}
-    [judgement] = hallulab.judge([view("The fee is Rs 500.")], lenient)
+    [judgement] = hallulab.judge_replies([view("The fee is Rs 500.")], lenient)
     assert not judgement.flagged
 
 
 async def test_ajudge_is_awaited_in_a_running_loop() -> None:
-    [judgement] = await hallulab.ajudge([view("Rs 500.")], "lexical")
+    [judgement] = await hallulab.ajudge_replies([view("Rs 500.")], "lexical")
     assert judgement.flagged
 
 
 def test_judge_names_an_unknown_detector() -> None:
     with pytest.raises(UsageError, match=r"^there is no detector 'lexicall'"):
-        hallulab.judge([view("Rs 500.")], "lexicall")
+        hallulab.judge_replies([view("Rs 500.")], "lexicall")
 
 
 def test_bench_returns_its_rows_and_writes_what_is_named(labelled: Path, tmp_path: Path) -> None:
@@ -135,6 +135,7 @@ def test_each_verb_waits_or_is_awaited() -> None:
         "run",
         "detect",
         "judge",
+        "judge_replies",
         "bench",
         "plant",
         "calibrate",

@@ -63,12 +63,12 @@ def test_a_message_of_the_history_has_a_text_or_a_content() -> None:
 
 
 def test_judge_takes_a_mapping() -> None:
-    [judgement] = hallulab.judge([GIVEN], "lexical")
+    [judgement] = hallulab.judge_replies([GIVEN], "lexical")
     assert judgement.flagged is True
 
 
 def test_no_reply_gives_no_judgement() -> None:
-    assert hallulab.judge([], "lexical") == []
+    assert hallulab.judge_replies([], "lexical") == []
 
 
 @pytest.mark.parametrize(
@@ -76,28 +76,28 @@ def test_no_reply_gives_no_judgement() -> None:
     [
         (
             [GIVEN, {"question": "The fee?"}],
-            "judge: item 1 of `views`: `passages` is missing. Give a TurnView",
+            "item 1 of `views`: `passages` is missing. Give a TurnView",
         ),
-        ([{**GIVEN, "passage": "x"}], "judge: item 0 of `views`: `passage` is none of a reply. Give "),
-        ([{**GIVEN, "reply": 5}], "judge: item 0 of `views`: `reply` is wrong: input should be a valid str"),
-        ([{**GIVEN, "passages": [5]}], "judge: item 0 of `views`: `passages.0"),
-        ([{**GIVEN, "passages": 5}], "judge: item 0 of `views`: `passages` is wrong: must be a list, not "),
-        ([{**GIVEN, "history": ["Hi."]}], "judge: item 0 of `views`: `history.0` is wrong: must be keys "),
-        ([VIEW.model_copy(update={"passages": ["x"]})], "judge: item 0 of `views`: `passages.0` is wrong: "),
-        ([None], "judge: item 0 of `views` is None. Give a TurnView, or a mapping with "),
-        (["text"], "judge: item 0 of `views` is a str. Give "),
-        (GIVEN, "judge: `views` is a dict, and not a list of replies. Give "),
-        (VIEW, "judge: `views` is a TurnView, and not a list of replies. Give "),
-        ("text", "judge: `views` is a str, and not a list of replies. Give "),
-        (None, "judge: `views` is None"),
-        (7, "judge: `views` is 7"),
-        (pandas.DataFrame([GIVEN]), "judge: `views` is a table. Give its rows: `table.to_dict('records')`."),
+        ([{**GIVEN, "passage": "x"}], "item 0 of `views`: `passage` is none of a reply. Give "),
+        ([{**GIVEN, "reply": 5}], "item 0 of `views`: `reply` is wrong: input should be a valid str"),
+        ([{**GIVEN, "passages": [5]}], "item 0 of `views`: `passages.0"),
+        ([{**GIVEN, "passages": 5}], "item 0 of `views`: `passages` is wrong: must be a list, not "),
+        ([{**GIVEN, "history": ["Hi."]}], "item 0 of `views`: `history.0` is wrong: must be keys "),
+        ([VIEW.model_copy(update={"passages": ["x"]})], "item 0 of `views`: `passages.0` is wrong: "),
+        ([None], "item 0 of `views` is None. Give a TurnView, or a mapping with "),
+        (["text"], "item 0 of `views` is a str. Give "),
+        (GIVEN, "`views` is a dict, and no list of replies. Give "),
+        (VIEW, "`views` is a TurnView, and no list of replies. Give "),
+        ("text", "`views` is a str, and no list of replies. Give "),
+        (None, "`views` is None"),
+        (7, "`views` is 7"),
+        (pandas.DataFrame([GIVEN]), "`views` is a table. Give `table.to_dict('records')`."),
     ],
 )
 def test_what_is_no_reply_is_refused_with_its_number_and_field(views: Any, said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        hallulab.judge(views, "metarag", base_url="http://127.0.0.1:9/v1", model="m")
-    assert str(caught.value).startswith(said)
+        hallulab.judge_replies(views, "metarag", base_url="http://127.0.0.1:9/v1", model="m")
+    assert str(caught.value).startswith(f"judge_replies: {said}")
     assert "\n" not in str(caught.value)
 
 
@@ -151,8 +151,8 @@ def test_what_is_no_path_is_refused(
 
 def list_options() -> list[tuple[Callable[..., Any], str]]:
     """The options of the verbs that take neither an object nor a list."""
-    verbs = (hallulab.simulate, hallulab.run, hallulab.detect, hallulab.judge, hallulab.bench,
-             hallulab.plant, hallulab.calibrate, hallulab.import_chats)  # fmt: skip
+    verbs = (hallulab.simulate, hallulab.run, hallulab.detect, hallulab.judge, hallulab.judge_replies,
+             hallulab.bench, hallulab.plant, hallulab.calibrate, hallulab.import_chats)  # fmt: skip
     return [
         (verb, name)
         for verb in verbs
@@ -190,13 +190,13 @@ def test_another_word_than_those_there_are_is_refused() -> None:
 
 
 def test_a_missing_argument_names_the_function_and_not_our_classes() -> None:
-    with pytest.raises(TypeError, match=r"^judge: missing a required argument: 'detector'$"):
-        hallulab.judge([GIVEN])  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^judge_replies: missing a required argument: 'detector'$"):
+        hallulab.judge_replies([GIVEN])  # type: ignore[call-arg]
 
 
 def test_a_part_that_no_export_has_is_refused(tmp_path: Path) -> None:
     (tmp_path / "conversations.jsonl").touch()
-    with pytest.raises(UsageError, match=r"^--without span: give some of passages, steps, spans"):
+    with pytest.raises(UsageError, match=r"^--without span: unknown .*Give some of passages, steps, spans"):
         hallulab.export_chats(tmp_path, "csv", tmp_path / "out", without=["span"])
 
 

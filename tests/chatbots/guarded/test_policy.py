@@ -154,7 +154,8 @@ def test_another_policy_has_another_digest() -> None:
         ),
         (
             "ladders: []",
-            "line 5: ladders: unknown key. Correct its spelling or remove it; see docs/safeguards.md.",
+            "line 5: ladders: unknown key (did you mean `ladder`?). "
+            "Correct its spelling or remove it; see docs/safeguards.md.",
         ),
         (
             "unjudged: {sensitive: clean}",

@@ -40,7 +40,7 @@ def test_a_part_is_a_source_data_set(tmp_path: Path) -> None:
     parquet(tmp_path, ROW, PASSING)
     assert [reply.id for reply in load_labelled("halubench", tmp_path, "covidQA")] == ["2"]
     assert refusal(load_labelled, "halubench", tmp_path, "drop") == (
-        "--source drop: halubench has no such part. Give one of: DROP, covidQA."
+        "--source drop: halubench has no such part (did you mean `DROP`?). Give one of: DROP, covidQA."
     )
 
 

@@ -61,5 +61,6 @@ def test_an_entry_point_that_gives_something_else_is_refused(
 
 def test_an_unknown_data_set_names_the_known_ones() -> None:
     known = ", ".join(list_datasets())
-    said = f"bgin: no such labelled data. Give the path of a JSONL file, or one of: {known}."
+    near = "bgin: no such labelled data (did you mean `begin`?)"
+    said = f"{near}. Give the path of a JSONL file, or one of: {known}."
     assert refusal(load_labelled, "bgin") == said

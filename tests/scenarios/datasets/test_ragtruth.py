@@ -158,7 +158,11 @@ def test_both_files_are_needed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("dataset", "complaint"),
     [
-        ("ragtruth", "there is no option `implicit`; there are: implicit_true, due_to_null."),
+        (
+            "ragtruth",
+            "there is no option `implicit` (did you mean `implicit_true`?); "
+            "there are: implicit_true, due_to_null.",
+        ),
         ("begin", "it has no options. Leave implicit out."),
     ],
 )

@@ -98,7 +98,7 @@ def test_an_unknown_pack_names_the_built_in_ones() -> None:
 def test_a_folder_without_scenario_file_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path) == (
         "scenario.yaml: there is no such file, so the folder is no scenario pack. "
-        "`hallulab init-scenario DIR` writes one to start from."
+        "`hallulab init pack DIR` writes one to start from."
     )
 
 
@@ -130,7 +130,8 @@ def test_what_the_scenario_names_must_be_there(pack: Path) -> None:
         (
             "title: Tiny",
             "titel: Tiny",
-            "line 3: titel: unknown key. Correct its spelling or remove it; see docs/scenario-packs.md.",
+            "line 3: titel: unknown key (did you mean `title`?). "
+            "Correct its spelling or remove it; see docs/scenario-packs.md.",
         ),
         (
             "title: Tiny",

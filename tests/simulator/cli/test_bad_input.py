@@ -35,7 +35,11 @@ EMPTY = (
 @pytest.mark.parametrize(
     ("command", "files", "said"),
     [
-        ("--chatbots vanila", {}, "error: there is no chatbot 'vanila'; there are: vanilla, "),
+        (
+            "--chatbots vanila",
+            {},
+            "error: there is no chatbot 'vanila' (did you mean `vanilla`?); there are: vanilla, ",
+        ),
         (f"--detectors halu {HERE_ASKED} --replay HERE/other.jsonl", OTHER, NO_DETECTOR),
         ("--detectors halu --model qwen-9000", {}, NO_DETECTOR),
         (
@@ -54,7 +58,8 @@ EMPTY = (
         (
             "-c HERE/e.yaml --model qwen-9000",
             {"e.yaml": "detectors: [{name: lexical, options: {treshold: 0.5}}]\n"},
-            "error: HERE/e.yaml, line 1: detector lexical: there is no option `treshold`; there are: ",
+            "error: HERE/e.yaml, line 1: detector lexical: there is no option `treshold` (did you mean "
+            "`threshold`?); there are: ",
         ),
         (
             f"-c HERE/e.yaml {HERE_ASKED}",

@@ -209,3 +209,18 @@ def test_the_labelled_files_of_the_docs_are_measured_on(hallulab: CommandLine, t
         ended = hallulab("bench", *data, "--detectors", "lexical")
         assert ended.code == 0, ended.err
         assert ended.out.startswith("response level: 1 repl")
+
+
+def test_the_session_of_the_readme_is_what_the_demo_prints() -> None:
+    shown = text_of("README.md").split("\n```\n")[1]
+    assert shown.startswith("9 of 20 replies")
+    assert f"\n{shown}\n" in text_of("docs/tutorial/first-run.md")
+
+
+def test_the_python_of_the_readme_prints_what_stands_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [code] = re.findall(r"```python\n(.*?)```", text_of("README.md"), re.DOTALL)
+    exec(code, {})
+    assert capsys.readouterr().out.split() == code.splitlines()[-1].removeprefix("# ").split()

@@ -74,6 +74,7 @@ def test_evidence_is_searched_in_documents(hallulab: CommandLine, chats: Chats, 
         ended = hallulab("import", path, "--out", run, "--documents", pack / "documents", "--json")
         assert json.loads(ended.out) == {
             "format": "openai", "conversations": 1, "turns": 2, "with_evidence": 1, "searched": 1,
+            "searched_by": "vectors",
             "without_reply": 0, "without_evidence": 0, "taken": {
                 "user": ["messages (role user)"], "reply": ["messages (role assistant)"],
                 "passages": ["messages (context)"],
@@ -86,6 +87,23 @@ def test_evidence_is_searched_in_documents(hallulab: CommandLine, chats: Chats, 
         shutil.rmtree(pack)
         assert hallulab("detect", run, "--detectors", "lexical").code == 0
     assert [path.name for path in (run / "documents").iterdir()] == ["kettle.md"]
+
+
+def test_documents_are_searched_by_words_where_no_vectors_can_be_made(
+    hallulab: CommandLine, chats: Chats, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hallulab.agents.retrieval.word_search.find_spec", lambda module: None)
+    pack, run = make_pack(tmp_path / "pack"), tmp_path / "mine"
+    path = chats([ASKED, RIGHT, ASKED, BARE], [ASKED, {**BARE, "content": "Zebras gallop."}])
+    ended = hallulab("import", path, "--out", run, "--documents", pack / "documents")
+    assert ended.err == (
+        "the documents are searched by their words (BM25): search by vectors needs pip install "
+        "'hallulab[local]'\n1 turn without passages: searched in the documents by words (BM25)\n"
+        "1 turn without evidence: detectors that need some abstain. --documents DIR has it searched\n"
+    )
+    chat = next(one for one in held(run) if len(one.turns) == 2)
+    assert [passage.document for passage in chat.turns[1].passages] == ["kettle"]
+    assert hallulab("detect", run, "--detectors", "lexical").code == 0
 
 
 def test_documents_that_a_folder_links_to_are_not_read(

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.agents.users.user import MAX_TOKENS
+from hallulab.chatbots.pipeline import GenerationOptions
 from hallulab.simulator.cli.main import COMMANDS, RENAMED
+from hallulab.simulator.options.commands import RunOptions
+from hallulab.simulator.options.groups import list_fields
+from hallulab.simulator.records.experiment import Experiment
+from hallulab.simulator.records.experiment_fields import UntilDecided
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedTransport, pool_through
 from tests.heavy_libraries import HEAVY
@@ -19,7 +28,7 @@ from tests.simulator.command_line import CommandLine
 
 CHAT = "User: My fan broke.\nAssistant: When?\nUser: In May.\n"
 ENDPOINT = "--base-url http://127.0.0.1:9/v1 --model scripted"
-RUN = f"-c {ROOT}/docs/demo.yaml --limit 1 --model qwen2.5-coder-1.5b --replay {RECORDINGS}/demo.jsonl.gz"
+RUN = f"-c {ROOT}/examples/demo.yaml --limit 1 --model qwen2.5-coder-1.5b --replay {RECORDINGS}/demo.jsonl.gz"
 PLANT = "town-library --count 4 --kinds number --out planted"
 
 FORMER = {
@@ -76,7 +85,84 @@ def test_a_former_name_gives_the_same_bytes_and_says_the_new_one(
 
 def test_each_former_name_is_tried_and_is_no_command() -> None:
     assert {former.split()[0] for former in FORMER} == set(RENAMED)
-    assert set(RENAMED).isdisjoint(COMMANDS)
+    assert [name for group in COMMANDS.values() for name in group if name in RENAMED] == []
+
+
+def list_boxes(text: str) -> list[tuple[str, list[str]]]:
+    """Heading → first words of the rows of each box of a help text, in its order."""
+    boxes = re.findall(r"^╭─ (.+?) ─+╮$(.*?)^╰", text, re.MULTILINE | re.DOTALL)
+    return [(heading, re.findall(r"^│ (?:\* +)?(-*\w[\w-]*)", rows, re.MULTILINE)) for heading, rows in boxes]
+
+
+def test_commands_stand_in_groups(hallulab: CommandLine) -> None:
+    options, *groups = list_boxes(hallulab("--help").out)
+    assert options[0] == "Options"
+    assert groups == [(heading, list(commands)) for heading, commands in COMMANDS.items()]
+    assert list(COMMANDS) == ["Start", "Run", "Read", "Measure detectors", "Data"]
+
+
+def test_common_flags_stand_first_and_the_others_under_headings(hallulab: CommandLine) -> None:
+    first, *others = list_boxes(hallulab("run", "--help").out)
+    assert first == (
+        "Options",
+        [
+            *("--config", "--model", "--base-url", "--scenario", "--chatbots", "--limit", "--out"),
+            *("--detectors", "--estimate", "--no-judge", "--json", "--help"),
+        ],
+    )
+    assert [heading for heading, _ in others] == [
+        *("Conversations", "Until it is decided", "Models", "Recording and resuming", "Output", "Processes")
+    ]
+    assert dict(others)["Models"] == ["--api-key-env", "--concurrency", "--timeout", "--batch"]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("command", [name for group in COMMANDS.values() for name in group])
+def test_a_paragraph_of_a_help_breaks_where_the_line_is_full(
+    hallulab: CommandLine, monkeypatch: pytest.MonkeyPatch, command: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = hallulab(command, "--help").out.partition("╭")[0]
+    for line, following in pairwise(line.strip() for line in said.splitlines()):
+        if line and following:
+            assert len(line) + 1 + len(following.split()[0]) > width - 2, line
+
+
+def test_defaults_that_a_help_says_are_the_experiments() -> None:
+    said = {
+        field.name: field.flag.default
+        for field in list_fields(RunOptions)
+        if field.flag is not None and field.flag.default is not None
+    }
+    experiment, deciding = Experiment(), UntilDecided()
+    assert said == {
+        "model": f"the file's or the run's, else {DEFAULT_CPU_MODEL}",
+        "scenario": experiment.scenario,
+        "chatbots": "the five of the paper",
+        "detectors": ",".join(one.name for one in experiment.detectors),
+        "limit": "all",
+        "api_key_env": "OPENAI_API_KEY",
+        "reply_tokens": f"{MAX_TOKENS} and {GenerationOptions().max_tokens}",
+        "margin": str(deciding.margin),
+        "timeout": f"{experiment.timeout:.0f}",
+        **{
+            name: str(getattr(experiment, name))
+            for name in ("concurrency", "repeats", "seed", "min_turns", "max_turns", "top_k")
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("hallulab rep", "report"), ("hallulab run --until", "--until-decided")]
+)
+def test_a_shell_completes_commands_and_flags(
+    hallulab: CommandLine, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str
+) -> None:
+    """By the protocol of the script that `--install-completion` writes for bash."""
+    monkeypatch.setenv("_HALLULAB_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+    assert hallulab().out == f"{offered}\n"
 
 
 def test_help_keeps_what_stands_in_brackets(hallulab: CommandLine) -> None:

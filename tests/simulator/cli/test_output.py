@@ -197,7 +197,7 @@ def test_a_timeout_is_a_finite_time(code_and_error: CodeAndError, seconds: str) 
 def test_an_error_of_the_system_is_one_sentence_without_keys_and_escapes(
     code_and_error: CodeAndError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise OSError(5, "no such\nsk-canary-1234", "a\nb\x1b[31m")
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-1234")
@@ -253,7 +253,7 @@ def test_a_working_directory_that_was_deleted_is_named(
 def test_used_up_handles_are_told_with_the_remedy(
     code_and_error: CodeAndError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), "file")
 
     monkeypatch.setattr("hallulab.simulator.cli.main.app", fails)

@@ -17,7 +17,7 @@ from tests.simulator.command_line import CommandLine
 
 PAGES = ("documents", "bot", "detector", "labels")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-ASKING = ("init-scenario", "run")
+ASKING = ("init", "run")
 """Commands of the tutorial that ask a model, which is a scripted one here."""
 
 

@@ -113,7 +113,11 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("max_turn: 3", "max_turn: unknown key. Correct its spelling or remove it; see docs/experiment.md."),
+        (
+            "max_turn: 3",
+            "max_turn: unknown key (did you mean `max_turns`?). "
+            "Correct its spelling or remove it; see docs/experiment.md.",
+        ),
         (
             "detectors: lexical",
             'detectors: must be a list, such as ["lexical"]. Correct it; see docs/experiment.md.',
@@ -158,7 +162,10 @@ def test_fields_of_the_file_that_do_not_go_together_are_told_with_the_file(tmp_p
 @pytest.mark.parametrize(
     ("component", "complaint"),
     [
-        ("{name: a, kind: lexica}", "there is no detector 'lexica'; there are: halludetect"),
+        (
+            "{name: a, kind: lexica}",
+            "there is no detector 'lexica' (did you mean `lexical`?); there are: halludetect",
+        ),
         ("{name: a, kind: lexical, options: {threshold: 3}}", "detector a: option `threshold`: input should"),
     ],
 )
@@ -173,7 +180,7 @@ async def test_what_is_wrong_with_a_component_names_its_line(
 
 async def test_a_component_that_a_flag_names_has_no_line(tmp_path: Path) -> None:
     path = write(tmp_path, "detectors: [lexical]")
-    with pytest.raises(UsageError, match=r"^there is no detector 'lexica';"):
+    with pytest.raises(UsageError, match=r"^there is no detector 'lexica' "):
         await detectors_of(load_experiment(path, {"model": "m", "detectors": ["lexica"]}))
 
 
@@ -181,7 +188,9 @@ def test_a_wrong_chatbot_names_its_line(tmp_path: Path) -> None:
     path = write(tmp_path, "chatbots:\n  - vanilla\n  - vanila\n")
     with pytest.raises(UsageError) as caught:
         plan(load_experiment(path, {}), load_scenario("pregnancy-medication"))
-    assert str(caught.value).startswith(f"{path}, line 3: there is no chatbot 'vanila'; there are: vanilla")
+    assert str(caught.value).startswith(
+        f"{path}, line 3: there is no chatbot 'vanila' (did you mean `vanilla`?); there are: vanilla"
+    )
 
 
 @pytest.mark.parametrize(

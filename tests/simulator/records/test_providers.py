@@ -94,7 +94,7 @@ def test_the_page_says_what_is_found_out_there(provider: Provider, run: hallulab
 def test_a_perfect_judge_is_perfect(asked: dict[str, object], detector: str, tmp_path: Path) -> None:
     file = tmp_path / "experiment.yaml"
     file.write_text(yaml.safe_dump(asked))
-    judgements = hallulab.judge(
+    judgements = hallulab.judge_replies(
         [{"question": "How hot?", "reply": reply, "passages": PASSAGES} for reply, _ in LABELLED],
         detector,
         config=file,

@@ -82,7 +82,7 @@ REFUSED = [
     ({"embedding_model": "x" * 300}, no_path("embedding_model", "x" * 100 + "…")),
     ({"models": {"big": {"model": "./evil"}}}, no_path("models", "./evil")),
     ({"api_key_env": "sk-secret"}, "api_key_env: this is no name of an environment variable."),
-    ({"out": "/etc"}, "experiment.yaml, line 6: out: unknown key."),
+    ({"out": "/etc"}, "experiment.yaml, line 6: out: unknown key "),
     ({"server_flags": "--x"}, "experiment.yaml, line 6: server_flags: unknown key."),
 ]
 
