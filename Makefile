@@ -10,7 +10,7 @@ HEADLINE := tests/recordings/headline.jsonl.gz
 # What Python compiles is kept: each process of a test run would else compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-slow soak live replay replay-headline numbers bench docs lint format browser clean
+.PHONY: setup package demo test test-slow soak live replay replay-headline numbers bench docs lint format browser clean
 
 setup: $(STAMP)
 
@@ -57,6 +57,12 @@ bench: $(STAMP)  ## what the runner costs (docs/studies/scale.md)
 
 docs: $(STAMP)  ## the documentation as a site, into site/; needs no network, and a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+package: $(STAMP)  ## the source distribution and the wheel, into dist/, checked as a registry would
+	$(BIN)/python agents/machine/installer.py --constraint constraints.txt --editable '.[release]'
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
+	$(BIN)/twine check --strict dist/*
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,9 +1,9 @@
 """How fast the viewer is on a big run, and what it needs: `python -m benchmarks.viewer_scale`.
 
-The output stands in docs/viewer.md. Runs are made up (`benchmarks.scale.made_run`): one with a file for each
-journal, and one with journals in shards and ten conversations a persona. `hallulab view` serves each in a
-process of its own: first without an index, while pages are asked for all the time, then again with it. Give
-`--run` to measure a run folder that is there.
+The output stands in docs/studies/viewer.md. Runs are made up (`benchmarks.scale.made_run`): one with a
+file for each journal, and one with journals in shards and ten conversations a persona. `hallulab view`
+serves each in a process of its own: first without an index, while pages are asked for all the time, then
+again with it. Give `--run` to measure a run folder that is there.
 """
 
 from __future__ import annotations

@@ -69,6 +69,7 @@ MODULES = (
     "hallulab.simulator.records.experiment_file",
     "hallulab.simulator.records.given_chats",
     "hallulab.simulator.records.journal_files",
+    "hallulab.simulator.records.run_files",
     "hallulab.simulator.show.charts",
     "hallulab.simulator.show.markdown",
     "hallulab.simulator.statistics.agreement",

@@ -14,6 +14,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, RunArgument, add_command, expand_options
 from hallulab.simulator.options.commands import DerivedOptions, ExportOptions, ImportOptions, PlantOptions
+from hallulab.simulator.records.run_files import require_run
 
 if TYPE_CHECKING:
     from hallulab.scenarios.chats.reading import Reading
@@ -174,12 +175,12 @@ def annotate(
     ] = None,
 ) -> None:
     """Draw the turns of a run whose labels narrow its corrected numbers most, or add labels of a sheet."""
+    require_run(folder)
     from hallulab.simulator.annotate.sheet import DrawOptions, add_sheet, draw_turns
     from hallulab.simulator.metrics.failures import find_failures
     from hallulab.simulator.records.folder import RunFolder
 
     run = RunFolder(folder)
-    run.require()
     if (number is None) == (add is None):
         raise UsageError("annotate: give either --next NUMBER or --add FILE.")
     if number is not None:

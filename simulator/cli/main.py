@@ -9,15 +9,14 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import typer
-from typer.core import TyperGroup
 
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.text.wording import clean_for_terminal
-from hallulab.simulator.cli import data, demo, detectors, files, prepare, report, run
+from hallulab.simulator.cli.commands import Commands
 from hallulab.simulator.cli.console import (
     OutputError,
     ask_at_terminal,
@@ -26,63 +25,17 @@ from hallulab.simulator.cli.console import (
     open_closed_streams,
     show_warnings,
 )
-from hallulab.simulator.cli.options import add_command
 from hallulab.simulator.records.agreement import asking_by
-
-
-class _InOrder(TyperGroup):
-    """Shows its commands in the order of `COMMANDS`; Typer puts groups last."""
-
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        """Return the names of the commands that the help shows."""
-        return [name for group in COMMANDS.values() for name in group]
-
 
 app = typer.Typer(
     name="hallulab",
-    cls=_InOrder,
+    cls=Commands,
     help="Simulated users talk to RAG chatbots, detectors judge every reply, and the run says which chatbot "
     "hallucinates least and which detector can be trusted to say so.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
-
-COMMANDS: Mapping[str, Mapping[str, Callable[..., None] | typer.Typer]] = {
-    "Start": {
-        "demo": demo.demo,
-        "judge": run.judge,
-        "init": files.init,
-        "schema": files.schema,
-        "list": prepare.list_things,
-        "serve": prepare.serve,
-    },
-    "Run": {
-        "run": run.run,
-        "detect": run.detect,
-        "chat": run.chat,
-        "branch": run.branch,
-        "rag-trust": detectors.rag_trust,
-    },
-    "Read": {
-        "report": report.report,
-        "view": report.view,
-        "compare": report.compare,
-        "gate": report.gate,
-        "realism": report.realism,
-    },
-    "Measure detectors": {
-        "bench": detectors.bench,
-        "calibrate": detectors.calibrate,
-    },
-    "Data": {
-        "import": data.import_,
-        "export": data.export,
-        "annotate": data.annotate,
-        "make-data": data.make_data,
-    },
-}
-"""Heading of `--help` → name → function, or group of functions; in the order of `--help`."""
 
 RENAMED = {
     "simulate": ("run", "--no-judge"),
@@ -95,14 +48,6 @@ RENAMED = {
     "stress": ("rag-trust",),
 }
 """Former name of a command → what it is now. Version 0.2 no longer knows the former names."""
-
-for _heading, _commands in COMMANDS.items():
-    for _name, _command in _commands.items():
-        if isinstance(_command, typer.Typer):
-            app.add_typer(_command, name=_name, rich_help_panel=_heading)
-        else:
-            add_command(app, _name, _command, _heading)
-add_command(app, "init-scenario", prepare.init_scenario, hidden=True)  # the former name of `init pack`
 
 
 def _print_version(asked: bool) -> None:

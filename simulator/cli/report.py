@@ -18,6 +18,7 @@ from hallulab.simulator.cli.console import print_json, print_lines, print_warnin
 from hallulab.simulator.cli.options import AsJson, RunArgument, expand_options
 from hallulab.simulator.options.commands import GateOptions
 from hallulab.simulator.options.groups import ModelOptions
+from hallulab.simulator.records.run_files import require_run
 
 if TYPE_CHECKING:
     from hallulab.scenarios.packs.pack import Scenario
@@ -58,12 +59,12 @@ def report(
     ] = False,
 ) -> None:
     """Recompute the tables and the page of a run folder from its journals."""
+    require_run(folder)  # before what reads one is imported, which takes a second
     from hallulab.simulator.metrics.known_errors import read_accuracies
     from hallulab.simulator.records.folder import RunFolder
     from hallulab.simulator.report.write import CorrectionData
 
     run = RunFolder(folder)
-    run.require()
     if guards:
         if (planted, annotations, margin) != (None, None, None):
             raise UsageError("--guards prints no numbers. Leave out --planted, --annotations and --margin.")
@@ -312,6 +313,7 @@ def realism(
     out: Annotated[Path | None, typer.Option(help="HTML file to write, with the distributions.")] = None,
 ) -> None:
     """Compare the messages of a run's simulated users with people's, with a noise floor."""
+    require_run(folder)
     from hallulab.agents.retrieval.embeddings import SentenceEmbedder
     from hallulab.scenarios.files.atomic import write_atomically
     from hallulab.simulator.records.experiment import Experiment

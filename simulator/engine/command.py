@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hallulab.detectors.registry import DETECTORS
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
@@ -17,8 +18,14 @@ from hallulab.simulator.engine.plan import find_branching
 from hallulab.simulator.engine.run import Strategy, run_experiment
 from hallulab.simulator.options.commands import BranchOptions, DetectOptions, RunOptions
 from hallulab.simulator.options.groups import read_whole_numbers, to_path
-from hallulab.simulator.records.experiment import ALL_CHATBOTS, Component, Experiment
-from hallulab.simulator.records.experiment_file import load_experiment, load_unchecked, put_over, refuse_code
+from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.experiment_file import (
+    load_experiment,
+    load_unchecked,
+    put_over,
+    refuse_code,
+    refuse_others,
+)
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs, name_folder_by_time
 from hallulab.simulator.records.recipients import UserWords, find_run_folder
@@ -224,16 +231,9 @@ def load_saved_experiment(
     if chatbots is not None:
         known = {bot["name"]: bot for bot in values["chatbots"]}
         values["chatbots"] = [known.get(name, name) for name in chatbots]
-    if "chatbots" in fields and (theirs or "chatbots" not in given):
-        for bot in values["chatbots"]:
-            # The folder may be a stranger's, and such a chatbot could name any program.
-            if not isinstance(bot, str) and bot["kind"] not in ALL_CHATBOTS:
-                raise UsageError(
-                    f"{run.path}: its chatbot {bot['name']!r} is other people's code or service "
-                    f"({bot['kind']}), which a run folder alone does not start. Give the experiment file "
-                    "that names it with -c, or leave it out with --chatbots."
-                )
     experiment = load_unchecked(None, values)
+    if "chatbots" in fields and (theirs or "chatbots" not in given):
+        refuse_others(run.path, experiment.chatbots)
     if "detectors" not in own and (theirs or "detectors" not in given):
         refuse_code(run.path, experiment.detectors)
     return experiment.with_places_of(file), words
@@ -242,8 +242,8 @@ def load_saved_experiment(
 def load_experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[str, Any]:
     """Return the fields of the experiment that made a folder's conversations.
 
-    They come from its experiment.json. Without that file, scenario, chatbots and seed come from the journal,
-    and the other fields are left out.
+    They come from its experiment.json; imported chats have the detectors that judged them. Without that
+    file, scenario, chatbots and seed come from the journal, and the other fields are left out.
 
     Args:
         scenario: the pack of the conversations, for a folder without experiment.json. None: a built-in one.
@@ -253,7 +253,10 @@ def load_experiment_to_judge(folder: RunFolder, scenario: str | None) -> dict[st
     """
     saved = folder.read_experiment()
     if saved is not None:
-        return saved.experiment.model_dump(mode="json", exclude_unset=True)
+        values = saved.experiment.model_dump(mode="json", exclude_unset=True)
+        judged = [name for name in saved.detectors if name in DETECTORS]
+        # No experiment made imported chats, so those that judged them judge on.
+        return {"detectors": judged, **values} if saved.imported and judged else values
     conversations = folder.read_conversations()
     if not conversations:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")

@@ -23,7 +23,7 @@ from hallulab.scenarios.files.data_files import (
 from hallulab.scenarios.files.json_text import find_unwritable
 from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
 from hallulab.scenarios.packs.pack_files import locate_pack
-from hallulab.simulator.records.experiment import Component, Experiment, choose_concurrency
+from hallulab.simulator.records.experiment import ALL_CHATBOTS, Component, Experiment, choose_concurrency
 from hallulab.simulator.records.experiment_fields import join_deciding
 from hallulab.simulator.records.recipients import UserWords, find_run_folder, list_recipients
 
@@ -59,6 +59,8 @@ def load_experiment(path: Path | None, flags: Mapping[str, Any]) -> Experiment:
     if path is not None and find_run_folder(path) is not None:
         if not flags.get("detectors"):
             refuse_code(path, experiment.detectors)
+        if not flags.get("chatbots"):
+            refuse_others(path, experiment.chatbots)
         UserWords(load_unchecked(None, flags), path).require(experiment, list_recipients(experiment))
     return experiment
 
@@ -74,6 +76,21 @@ def refuse_code(place: Path, detectors: Iterable[Component]) -> None:
             raise UsageError(
                 f"{place}: its detector {one.name!r} is other people's code ({one.kind}), which a run folder "
                 "alone does not start. Name the detectors that judge with --detectors."
+            )
+
+
+def refuse_others(place: Path, chatbots: Iterable[Component]) -> None:
+    """Refuse chatbots that are not ours, which could be any program, if only a run folder names them.
+
+    Raises:
+        UsageError: one is.
+    """
+    for bot in chatbots:
+        if bot.kind not in ALL_CHATBOTS:
+            raise UsageError(
+                f"{place}: its chatbot {bot.name!r} is other people's code or service ({bot.kind}), which "
+                "a run folder alone does not start. Name it in an experiment file outside any run folder, "
+                "given with -c, or leave it out with --chatbots."
             )
 
 

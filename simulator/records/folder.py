@@ -20,7 +20,7 @@ from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.opening import open_descriptor
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.experiment_json import ComponentVersions, SavedExperiment, read_saved
-from hallulab.simulator.records.journal_files import LARGEST, SHARDS, JournalFiles, LazyJournal, list_shards
+from hallulab.simulator.records.journal_files import LARGEST, JournalFiles, LazyJournal
 from hallulab.simulator.records.journals import (
     Journals,
     count_turns,
@@ -29,6 +29,7 @@ from hallulab.simulator.records.journals import (
     read_journals,
     read_shard,
 )
+from hallulab.simulator.records.run_files import CONVERSATIONS, SHARDS, is_in_shards, list_shards, require_run
 
 _labelling = threading.Lock()
 """Threads of this process that write labels; other processes are kept out by a lock on the file of marks."""
@@ -43,7 +44,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.experiment = path / "experiment.json"
-        self.conversations = path / "conversations.jsonl"
+        self.conversations = path / CONVERSATIONS
         self.verdicts = path / "verdicts.jsonl"
         self.turns = path / "turns.jsonl"
         """Turns of conversations that were cut off (`hallulab.simulator.engine.execution`)."""
@@ -234,13 +235,7 @@ class RunFolder:
         Raises:
             UsageError: there is also a journal in one file.
         """
-        found = [file for file in list_shards(self.conversations) if file.is_file()]
-        if found and self.conversations.is_file():
-            raise UsageError(
-                f"{self.path} has {self.conversations.name} and {found[0].name}: journals are in one file or "
-                "in shards. Move those that are not of this run to another folder."
-            )
-        return bool(found)
+        return is_in_shards(self.path)
 
     @property
     def has_journal(self) -> bool:
@@ -255,11 +250,7 @@ class RunFolder:
 
     def require(self) -> None:
         """Raise UsageError unless there is a journal of conversations."""
-        if not self.has_journal:
-            raise UsageError(
-                f"{self.path} is no run folder: it has no conversations.jsonl. "
-                "Make one with `hallulab run --out DIR` or `hallulab run --no-judge --out DIR`."
-            )
+        require_run(self.path)
 
     def read_experiment(self) -> SavedExperiment | None:
         """Read experiment.json; None where there is none.

@@ -24,6 +24,7 @@ from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.experiment_file import describe
+from hallulab.simulator.records.run_files import SHARDS, list_shards
 
 Line = TypeVar("Line", bound=BaseModel)
 
@@ -127,7 +128,6 @@ def describe_flaw(path: Path, number: int, error: ValidationError) -> str:
     return f"{path}, line {number}: {describe(error)} Correct or delete the line."
 
 
-SHARDS = 16
 LARGEST = 100_000
 """Most conversations, as planned, for which a new run has one journal of each kind."""
 
@@ -139,15 +139,6 @@ def choose_shard(persona: str) -> int:
     (10, 4)
     """
     return int.from_bytes(hashlib.sha256(persona.encode()).digest()[:8]) % SHARDS
-
-
-def list_shards(journal: Path) -> list[Path]:
-    """Return the paths of all shards of a journal, which need not exist.
-
-    >>> list_shards(Path("verdicts.jsonl"))[9].name
-    'verdicts-09.jsonl'
-    """
-    return [journal.with_name(f"{journal.stem}-{number:02d}{journal.suffix}") for number in range(SHARDS)]
 
 
 class JournalFiles:

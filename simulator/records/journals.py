@@ -24,14 +24,8 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.experiment_json import ComponentVersions, SavedExperiment
-from hallulab.simulator.records.journal_files import (
-    SHARDS,
-    LazyJournal,
-    Line,
-    choose_shard,
-    describe_flaw,
-    list_shards,
-)
+from hallulab.simulator.records.journal_files import LazyJournal, Line, choose_shard, describe_flaw
+from hallulab.simulator.records.run_files import SHARDS, list_shards
 
 # Nine digits: the identifier may be a stranger's, and Python reads no number of thousands of digits.
 _TRY = re.compile(r"-try([0-9]{1,9})$")

@@ -18,8 +18,9 @@ from hallulab.simulator.metrics.known_errors import Accuracy, derive_from_plante
 from hallulab.simulator.metrics.metric import Flaws, RunFacts
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_files import LARGEST, SHARDS
+from hallulab.simulator.records.journal_files import LARGEST
 from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.run_files import SHARDS
 from hallulab.simulator.report.build import RunCounts, is_mergeable, load_metrics
 from hallulab.simulator.report.document import build_page, render_report_page
 from hallulab.simulator.report.facts import (

@@ -28,8 +28,8 @@ from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_files import list_shards
 from hallulab.simulator.records.journals import build_header
+from hallulab.simulator.records.run_files import list_shards
 from hallulab.simulator.viewer.index_tables import (
     TABLES,
     ListedConversation,

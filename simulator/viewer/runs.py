@@ -15,7 +15,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_files import list_shards
+from hallulab.simulator.records.run_files import list_shards
 from hallulab.simulator.report.late_evidence import find_late_evidence, lacks_some
 from hallulab.simulator.viewer.index import IndexUpdater, RunIndex
 

@@ -23,13 +23,13 @@ def shown_in(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8").split(BEGINS)[1].split(ENDS)[0]
 
 
-def test_the_page_of_the_first_run_has_both_judges_of_the_recorded_demo(
+def test_the_study_of_the_first_run_has_both_judges_of_the_recorded_demo(
     demo_replay: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It takes some seconds, for it shows which judge of the demo to believe."""
     before = demo_replay.verdicts.read_bytes()
     assert main([str(demo_replay.path)]) == 0
-    assert capsys.readouterr().out == shown_in("docs/tutorial/first-run.md")
+    assert capsys.readouterr().out == shown_in("docs/studies/first-run.md")
     assert demo_replay.verdicts.read_bytes() == before
 
 

@@ -175,8 +175,8 @@ def test_a_run_folder_alone_starts_nobodys_code(
     assert (ended.code, ended.err) == (
         2,
         f"error: {run.path}: its chatbot 'mine' is other people's code or service ({kind}), which a run "
-        "folder alone does not start. Give the experiment file that names it with -c, or leave it out with "
-        "--chatbots.\n",
+        "folder alone does not start. Name it in an experiment file outside any run folder, given with -c, "
+        "or leave it out with --chatbots.\n",
     )
     assert branch(hallulab, run, tmp_path / "out", "--turns", "0") == (0, "")
 

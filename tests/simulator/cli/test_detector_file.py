@@ -104,6 +104,25 @@ def test_a_run_folder_alone_does_not_start_it(module: str, run: RunFolder, hallu
     assert not Path("imported").exists()
 
 
+def test_a_file_in_a_run_folder_does_not_start_a_chatbot(run: RunFolder, hallulab: CommandLine) -> None:
+    bot = "{name: b, kind: callable, options: {target: 'tests.kit:nothing'}}"
+    Path("run/view-experiment.yaml").write_text(f"chatbots: [{bot}]\ndetectors: [lexical]\n")
+    code, said = hallulab.code_and_error("run", "-c", "run/view-experiment.yaml", "--out", "new")
+    assert (code, said) == (
+        2,
+        "error: run/view-experiment.yaml: its chatbot 'b' is other people's code or service (callable), "
+        "which a run folder alone does not start. Name it in an experiment file outside any run folder, "
+        "given with -c, or leave it out with --chatbots.\n",
+    )
+
+
+def test_what_judged_imported_chats_judges_on(run: RunFolder, hallulab: CommandLine) -> None:
+    assert hallulab("detect", "run", "--detectors", "lexical").code == 0
+    Path("run/verdicts.jsonl").write_text("")
+    assert hallulab("detect", "run").code == 0
+    assert len(list_flags(run, "lexical")) == 2
+
+
 def test_no_page_may_start_it(module: str) -> None:
     asked = Experiment(detectors=(Component(name="m", kind=f"{module}:EveryNumber"),))
     with pytest.raises(UsageError, match=r"^m: no page may start .*, which is code, a file or a folder"):

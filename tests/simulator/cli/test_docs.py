@@ -124,16 +124,16 @@ def test_the_page_of_the_first_run_has_what_replay_prints(
 
 
 @pytest.mark.slow
-def test_the_page_of_calibration_has_what_its_command_fits(
+def test_the_study_of_calibration_has_what_its_command_fits(
     hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow, because two detectors judge 878 replies."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    page = text_of("docs/calibration.md")
+    page = text_of("docs/studies/calibration.md")
     run, calibrate = re.findall(r"^    hallulab (.*runs/replay.*)$", page, re.MULTILINE)
     monkeypatch.chdir(tmp_path)
     for line in (run, calibrate):
-        here = re.sub(r"(docs|tests)/(?=\S)", rf"{ROOT}/\1/", line)
+        here = re.sub(r"(examples|tests)/(?=\S)", rf"{ROOT}/\1/", line)
         ended = hallulab(*here.split())
         assert ended.code == 0, ended.err
     printed = ended.out

@@ -88,6 +88,17 @@ def test_twenty_chats_are_judged_in_one_step(hallulab: CommandLine, monkeypatch:
     assert "Answered and declined:" in ended.out
 
 
+def test_the_page_shows_the_row_that_is_judged_and_the_finding(
+    hallulab: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    page = (ROOT / "docs" / "own-chats.md").read_text(encoding="utf-8")
+    [row] = re.findall(r'^    (\{"user_input".*)$', page, re.MULTILINE)
+    ended = hallulab("judge", write_lines([json.loads(row)]))
+    printed = "".join(f"{line.rstrip()}\n" for line in ended.out.splitlines())
+    assert (ended.code, page.split("```\n")[1] in printed) == (0, True)
+
+
 def test_the_worth_of_combined_is_that_of_the_docs() -> None:
     rows = [
         [cell.strip(" *").replace("**", "") for cell in line.strip("|").split("|")]

@@ -15,7 +15,8 @@ import pytest
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.agents.users.user import MAX_TOKENS
 from hallulab.chatbots.pipeline import GenerationOptions
-from hallulab.simulator.cli.main import COMMANDS, RENAMED
+from hallulab.simulator.cli.commands import COMMANDS
+from hallulab.simulator.cli.main import RENAMED
 from hallulab.simulator.options.commands import RunOptions
 from hallulab.simulator.options.groups import list_fields
 from hallulab.simulator.records.experiment import Experiment
@@ -95,10 +96,33 @@ def list_boxes(text: str) -> list[tuple[str, list[str]]]:
 
 
 def test_commands_stand_in_groups(hallulab: CommandLine) -> None:
-    options, *groups = list_boxes(hallulab("--help").out)
-    assert options[0] == "Options"
-    assert groups == [(heading, list(commands)) for heading, commands in COMMANDS.items()]
+    said = hallulab("--help").out
+    groups = {
+        heading: re.findall(r"^  (\S+)  ", rows, re.MULTILINE)
+        for heading, rows in re.findall(r"^(\S.*):\n((?:  .*\n?)+)", said, re.MULTILINE)
+    }
+    assert groups.pop("Options") == ["--version", "--install-completion", "--show-completion", "--help"]
+    assert groups == {heading: list(commands) for heading, commands in COMMANDS.items()}
     assert list(COMMANDS) == ["Start", "Run", "Read", "Measure detectors", "Data"]
+
+
+def test_each_command_has_one_line_of_the_list(hallulab: CommandLine) -> None:
+    lines = [line.split(maxsplit=1) for line in hallulab("--help").out.splitlines()]
+    for name, place in [pair for group in COMMANDS.values() for pair in group.items()]:
+        assert [name, place.help] in lines
+
+
+@pytest.mark.parametrize("command", ["report", "realism", "annotate"])
+def test_a_folder_that_is_no_run_is_refused_before_anything_heavy_is_imported(
+    command: str, tmp_path: Path
+) -> None:
+    asked = [sys.executable, "-X", "importtime", "-m", "hallulab", command, tmp_path]
+    ended = subprocess.run(asked, capture_output=True, text=True)
+    imported = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+    assert f"error: {tmp_path} is no run folder" in ended.stderr
+    assert (
+        imported & {"pandas", "scipy", "numpy", "autogen_core", "hallulab.simulator.records.folder"} == set()
+    )
 
 
 def test_common_flags_stand_first_and_the_others_under_headings(hallulab: CommandLine) -> None:

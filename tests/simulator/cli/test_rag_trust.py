@@ -40,3 +40,5 @@ def test_the_recorded_grid_gives_the_tables_of_the_docs(hallulab: CommandLine, t
     tables, _, _ = ended.out.partition("\nreport: ")
     shown = "\n".join(line.rstrip() for line in tables.splitlines()).strip()
     assert shown in (ROOT / "docs" / "studies" / "rag-trust.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "rag-trust.md").read_text(encoding="utf-8")
+    assert guide.split("```\n")[1].removesuffix("…\n") in shown

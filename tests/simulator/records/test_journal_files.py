@@ -8,8 +8,9 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_files import LARGEST, SHARDS, choose_shard, list_shards
+from hallulab.simulator.records.journal_files import LARGEST, choose_shard
 from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.run_files import SHARDS, list_shards
 from tests.builders import conversation, scored
 
 PERSONAS = ("asha", "ravi", "meera")

@@ -16,8 +16,9 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.metrics.corrected import CorrectedSection
 from hallulab.simulator.metrics.metric import Metric
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_files import LARGEST, list_shards
+from hallulab.simulator.records.journal_files import LARGEST
 from hallulab.simulator.records.journals import Journals
+from hallulab.simulator.records.run_files import list_shards
 from hallulab.simulator.report import shards as counting
 from hallulab.simulator.report.build import load_metrics, read_report
 from hallulab.simulator.report.shards import Counted, ShardTask, count_part

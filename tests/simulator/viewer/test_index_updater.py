@@ -12,7 +12,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_files import list_shards
+from hallulab.simulator.records.run_files import list_shards
 from hallulab.simulator.viewer import index
 from hallulab.simulator.viewer.index import Counts, IndexUpdater, RunIndex
 from hallulab.simulator.viewer.runs import ShownRuns

@@ -1,0 +1,128 @@
+"""The commands of `hallulab`, each imported only when it is asked for, and the help that lists them.
+
+Importing all of them and building their flags takes longer than many a command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from hallulab.simulator.cli.options import add_command
+
+
+@dataclass(frozen=True)
+class Place:
+    """A command: where its function stands, and a line of help."""
+
+    module: str
+    """Module of this package."""
+    function: str
+    """Name of the function there, or of a group of functions."""
+    help: str = ""
+    """For the help that lists the commands, in place of the function's docstring; at most 64 characters."""
+
+    def build(self, name: str) -> Any:
+        """Import the function, and return its parser."""
+        found = getattr(import_module(f"{__package__}.{self.module}"), self.function)
+        if isinstance(found, typer.Typer):
+            command: Any = typer.main.get_group(found)
+        else:
+            alone = typer.Typer(add_completion=False)
+            add_command(alone, name, found)
+            command = typer.main.get_command(alone)
+        command.name = name
+        return command
+
+
+COMMANDS: Mapping[str, Mapping[str, Place]] = {
+    "Start": {
+        "demo": Place("demo", "demo", "Replay a recorded run and open its page, without a model."),
+        "judge": Place("run", "judge", "Judge your own chats, and write the page: one command."),
+        "init": Place("files", "init", "Write an experiment file, or a scenario pack, to start from."),
+        "schema": Place("files", "schema", "Print the JSON Schema of experiment files, for editors."),
+        "list": Place("prepare", "list_things", "List scenarios, personas, chatbots, detectors or models."),
+        "serve": Place("prepare", "serve", "Serve a model with vLLM on loopback until Ctrl-C."),
+    },
+    "Run": {
+        "run": Place("run", "run", "Simulate conversations, judge every reply, and report."),
+        "detect": Place("run", "detect", "Judge what a saved run has no verdicts on, and report."),
+        "chat": Place("run", "chat", "Talk to a chatbot yourself; detectors judge each reply."),
+        "branch": Place("run", "branch", "Give all chatbots the same histories, and report."),
+        "rag-trust": Place("detectors", "rag_trust", "Try chatbots with poisoned and distracting documents."),
+    },
+    "Read": {
+        "report": Place("report", "report", "Recompute the tables and the page of a run."),
+        "view": Place("report", "view", "Serve pages over runs on this machine until Ctrl-C."),
+        "compare": Place("report", "compare", "Compare runs: verdicts, rates, costs, and what was changed."),
+        "gate": Place("report", "gate", "Check a run against a baseline, and fail if it is worse."),
+        "realism": Place("report", "realism", "Compare simulated users' messages with people's."),
+    },
+    "Measure detectors": {
+        "bench": Place("detectors", "bench", "Measure detectors on labelled data, beside the lexical floor."),
+        "calibrate": Place("detectors", "calibrate", "Fit the detectors' thresholds for your model."),
+    },
+    "Data": {
+        "import": Place("data", "import_", "Write your own chats as a run folder."),
+        "export": Place("data", "export", "Write a run in a format of other tools, or for `bench`."),
+        "annotate": Place("data", "annotate", "Draw the turns to label next, or add labels of a sheet."),
+        "make-data": Place("data", "make_data", "Make labelled data that `bench` reads."),
+    },
+}
+"""Heading of `--help` → name → command; in the order of `--help`."""
+
+_HIDDEN = {"init-scenario": Place("prepare", "init_scenario")}
+"""The former name of `init pack`."""
+
+
+class _Loaded(MutableMapping[str, Any]):
+    """Name of a command → its parser, built when it is asked for."""
+
+    def __init__(self) -> None:
+        self._places = {
+            name: place for group in (*COMMANDS.values(), _HIDDEN) for name, place in group.items()
+        }
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            self._built[name] = self._places[name].build(name)
+        return self._built[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._built[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class Commands(TyperGroup):
+    """All commands: their parsers on demand, and their list under headings."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**{**attributes, "commands": _Loaded()})
+
+    def list_commands(self, ctx: typer.Context | None) -> list[str]:  # type: ignore[override]
+        """Return the names of the commands that the help shows."""
+        return [name for group in COMMANDS.values() for name in group]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help as plain text: rich's panels would take three times as long."""
+        super(TyperGroup, self).format_help(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands under their headings."""
+        for heading, group in COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, place.help) for name, place in group.items()])

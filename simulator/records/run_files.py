@@ -1,0 +1,51 @@
+"""Tell a run folder from another one by the names of its files, before anything heavy is imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hallulab.scenarios.errors import UsageError
+
+CONVERSATIONS = "conversations.jsonl"
+"""The journal of conversations."""
+SHARDS = 16
+"""Journals of each kind of a run that is written in shards."""
+
+
+def list_shards(journal: Path) -> list[Path]:
+    """Return the paths of all shards of a journal, which need not exist.
+
+    >>> list_shards(Path("verdicts.jsonl"))[9].name
+    'verdicts-09.jsonl'
+    """
+    return [journal.with_name(f"{journal.stem}-{number:02d}{journal.suffix}") for number in range(SHARDS)]
+
+
+def is_in_shards(folder: Path) -> bool:
+    """Return True if the journals of a folder are in shards.
+
+    Raises:
+        UsageError: there is also a journal in one file.
+    """
+    journal = folder / CONVERSATIONS
+    found = [file for file in list_shards(journal) if file.is_file()]
+    if found and journal.is_file():
+        raise UsageError(
+            f"{folder} has {journal.name} and {found[0].name}: journals are in one file or in shards. Move "
+            "those that are not of this run to another folder."
+        )
+    return bool(found)
+
+
+def require_run(folder: Path) -> Path:
+    """Return a folder that has a journal of conversations, in one file or in shards.
+
+    Raises:
+        UsageError: it has none, or both.
+    """
+    if not is_in_shards(folder) and not (folder / CONVERSATIONS).is_file():
+        raise UsageError(
+            f"{folder} is no run folder: it has no {CONVERSATIONS}. "
+            "Make one with `hallulab run --out DIR` or `hallulab run --no-judge --out DIR`."
+        )
+    return folder
