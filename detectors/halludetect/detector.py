@@ -200,7 +200,7 @@ def _span(item: RatedSentence, grounds: EvidenceContext) -> Span:
         probability=item.probability,
         score=item.severity,
         reason=item.reason or "The evidence does not support this.",
-        evidence=find_best_passage(item.text, (*grounds.passages, *grounds.found)),
+        evidence=item.evidence or find_best_passage(item.text, (*grounds.passages, *grounds.found)),
     )
 
 

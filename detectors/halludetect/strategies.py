@@ -63,6 +63,8 @@ class RatedSentence(Frozen):
     """Probability that the evidence does not support it, of such readings."""
     reason: str = ""
     """Why, if that is known already."""
+    evidence: str = ""
+    """The passage that the reason is about, as `id: text`; empty: not known."""
     details: dict[str, float | str | None] = Field(default_factory=dict)
 
     def without_reason(self, error: ModelError, instead: str) -> RatedSentence:

@@ -372,6 +372,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     claim.find_unsaid: lambda text: claim.find_unsaid(
         make_claim(text), [spans.Region(3, 9), spans.Region(20, 22)]
     ),
+    claim.list_unknown_words: lambda text: claim.list_unknown_words(
+        make_claim(text), spans.Region(0, len(text)), frozenset({"fee"})
+    ),
     claim.find_lacking: lambda text: claim.find_lacking(make_claim(text), frozenset({"fee"})),
     claim.widen_to_items: lambda text: claim.widen_to_items(make_claim(text), 3, len(text)),
     evidence.read_tokens: evidence.read_tokens,
@@ -395,7 +398,6 @@ TABLE: dict[Callable[..., Any], Case] = {
     findings.find_differences: lambda text: run_all(findings.find_differences(make_claim(text))),
     findings.negates: findings.negates,
     findings.find_wrong: lambda text: findings.find_wrong(make_claim(text)),
-    findings.list_alternatives: lambda text: findings.list_alternatives(make_claim(text), make_item(text)),
     cells.is_nothing: cells.is_nothing,
     cells.unpack_cell: lambda text: cells.unpack_cell(str([text, text])),
     formats.read_chats: pass_through("jsonl", "a.jsonl"),
