@@ -23,7 +23,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from hallulab.agents.models.session import Session
-from hallulab.detectors.base.judging import format_cited, format_evidence, gather_all
+from hallulab.detectors.base.judging import find_best_passage, format_cited, format_evidence, gather_all
 from hallulab.detectors.base.questions import (
     VERIFICATION,
     VERIFICATION_WORDS,
@@ -255,7 +255,8 @@ def _explain(item: RatedSentence, grounds: EvidenceContext) -> RatedSentence:
     """Return a sentence with its reason, by the passages that were asked about."""
     passages = (*grounds.passages, *_choose_further(" ".join(item.text.split()), grounds))
     found = explain(item.text, passages, grounds.user_text)
-    cited = "" if found.passage is None else format_cited(passages[found.passage])
+    nearest = None if found.passage is None else format_cited(passages[found.passage])
+    cited = find_best_passage(item.text, passages) if nearest is None else nearest
     return item.model_copy(update={"reason": found.reason, "evidence": cited})
 
 

@@ -64,6 +64,7 @@ from hallulab.simulator.metrics import (
     tokens,
 )
 from hallulab.simulator.metrics import citations as cited
+from hallulab.simulator.report.scores import LaneScore
 from hallulab.simulator.statistics.agreement import MarkedUnit, compute_disorder
 from hallulab.simulator.viewer import conversation_page as page
 from tests.builders import conversation, scored
@@ -463,7 +464,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     tokens.count_hallucinated: lambda text: tokens.count_hallucinated(text, flag(text)),
     tokens.normalize_squad_text: tokens.normalize_squad_text,
     tokens.compute_token_f1: lambda text: tokens.compute_token_f1(text, text),
-    page.show_turns: lambda text: page.show_turns(talk(text).conversation, [judged(text)], ["d"]),
+    page.show_turns: lambda text: page.show_turns(
+        talk(text).conversation, [judged(text)], [LaneScore("d", "d", None)]
+    ),
     page.show_passages: lambda text: page.show_passages(talk(text).conversation.turns[0]),
     page.find_citation: lambda text: page.find_citation(
         Span(start=0, end=1, text=text, evidence=text, reason=text),
