@@ -370,5 +370,7 @@ def _explain(unit: Unit, view: TurnView, shown: Sequence[Passage]) -> Span:
         text=unit.text,
         score=unit.score,
         reason=found.reason,
-        evidence=format_cited(cited) if cited in shown else find_best_passage(unit.text, shown),
+        evidence=format_cited(cited)
+        if cited is not None and cited in shown
+        else find_best_passage(unit.text, shown),
     )

@@ -156,7 +156,7 @@ def test_a_reply_is_shown_while_it_is_written(page: Page) -> None:
 def test_a_hostile_reply_is_text(page: Page) -> None:
     page.locator("#message").fill("Attack <b>me</b>")
     page.keyboard.press("Enter")
-    expect(page.locator("#turn-0 .lane h3")).to_contain_text("score", timeout=60_000)
+    expect(page.locator("#turn-0 .lane h3")).to_contain_text("threshold", timeout=60_000)
     assert "<script>alert(2)</script>" in page.locator("#turn-0 .reply").inner_text()
     assert page.locator("#talk img, #talk script, #talk b").count() == 0
     expect(page.locator("#turn-0 .said")).to_contain_text("Attack <b>me</b>")
