@@ -143,7 +143,7 @@ class ShownFinding:
     sentence: int | None
     """Place of the sentence of that passage that bears on it most."""
     evidence: CitedEvidence | None = None
-    """What it cites; None: nothing."""
+    """The passage or words that it cites; None: it cites nothing."""
     quoted: str = ""
     """That sentence."""
 
