@@ -80,6 +80,8 @@ MODULES = (
     "hallulab.simulator.statistics.planning",
     "hallulab.simulator.statistics.sequence",
     "hallulab.simulator.statistics.sums",
+    "hallulab.simulator.report.cited",
+    "hallulab.simulator.report.scores",
     "hallulab.simulator.viewer.conversation_page",
     "hallulab.simulator.viewer.labels",
 )

@@ -186,8 +186,12 @@ def find_best_passage(text: str, passages: Sequence[Passage]) -> str:
     shared = [len(wanted & _words_of(passage.text)) for passage in passages]
     if max(shared) == 0:
         return ""
-    best = passages[shared.index(max(shared))]
-    return f"{best.id}: {best.text}"
+    return format_cited(passages[shared.index(max(shared))])
+
+
+def format_cited(passage: Passage) -> str:
+    """Return a passage as the evidence of a span names it: `id: text`."""
+    return f"{passage.id}: {passage.text}"
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 
 from hallulab.detectors.explanations.evidence import (
+    TITLE,
     EvidenceIndex,
     Sentence,
     Token,
@@ -43,6 +44,8 @@ class UserStatements:
 
     stems: frozenset[str]
     """Stems of the content words."""
+    words: frozenset[str]
+    """Stems of all words."""
     keys: frozenset[str]
 
     def has(self, item: Item) -> bool:
@@ -55,8 +58,11 @@ class UserStatements:
 @lru_cache(maxsize=128)
 def read_said(text: str) -> UserStatements:
     """Read what the user said."""
+    tokens = read_tokens(text)
     return UserStatements(
-        collect_content_stems(read_tokens(text)), frozenset(item.key for item in find_items(text))
+        collect_content_stems(tokens),
+        frozenset(token.stem for token in tokens),
+        frozenset(item.key for item in find_items(text)),
     )
 
 
@@ -180,6 +186,10 @@ def _split_names(items: Sequence[Item], evidence: EvidenceIndex, said: UserState
     return found
 
 
+_AUXILIARIES = frozenset({"doe", "did"})
+"""Stems that say nothing and are no stop words."""
+_HEADING = collect_content_stems(read_tokens(TITLE))
+"""The word before a passage's title, which stands in its text and in no sentence of it."""
 LACKING, NOWHERE, OF_USER, PRESENT, PARTED = 1.0, 0.5, 0.6, -0.6, -1.2
 """Weights of a word in a phrase's score: the best sentence lacks it; no passage has it; the user said it; the
 evidence has it. The last is added where a clause ends."""
@@ -205,6 +215,28 @@ def choose_main_words(claim: ComparedSentence) -> Region:
     while 1 < len(first) < len(words) and not first[-1].content:
         first.pop()
     return widen_to_items(claim, first[0].start, first[-1].end)
+
+
+def list_unknown_words(claim: ComparedSentence, place: Region, known: frozenset[str]) -> list[str]:
+    """Return the content words of a stretch whose stems are not among `known`, each once, as written.
+
+    Numbers and words of items are left out, but for names: items are compared by their values.
+    """
+    found = {
+        token.stem: claim.text[token.start : token.end]
+        for token in reversed(claim.inside(place))
+        if token.content
+        and token.stem not in known | _HEADING | _AUXILIARIES
+        and not token.stem[0].isdigit()
+        and not _is_in_item(claim, token)
+    }
+    return [*found.values()][::-1]
+
+
+def _is_in_item(claim: ComparedSentence, token: Token) -> bool:
+    place = bisect_right(claim.item_ends, token.start)
+    item = claim.items[place] if place < len(claim.items) else None
+    return item is not None and item.kind != "name" and item.start < token.end
 
 
 def find_unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Region | None:

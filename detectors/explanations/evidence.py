@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -143,6 +144,16 @@ class EvidenceIndex:
             # A date says as much or more: `June 2026` is in `12 June 2026`.
             return [one for one in near if any(words <= date for date in _list_dates(one))]
         return self._by_number.get(item.key, []) if item.kind == "number" else self._by_key.get(item.key, [])
+
+    def has_text(self, text: str) -> bool:
+        """Return whether a sentence has a text as whole words, case aside."""
+        pattern = re.compile(rf"(?<!\w){re.escape(' '.join(text.split()))}(?!\w)", re.IGNORECASE)
+        return any(pattern.search(sentence.text) for sentence in self.sentences)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The stems of all words, those that say little included."""
+        return frozenset(token.stem for sentence in self.sentences for token in sentence.tokens)
 
     @cached_property
     def _by_stem(self) -> Holders:

@@ -1,6 +1,7 @@
 """Say in a sentence why a statement is wrong by the evidence.
 
-Pure text rules, no model: the same sentence and evidence give the same answer.
+Pure text rules, no model: the same sentence and evidence give the same answer. A reason says only what the
+texts show: words that no passage has, in any form in which two words count as the same, or a quotation.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from hallulab.detectors.explanations.claim import (
     ComparedSentence,
     choose_main_words,
     find_unsaid,
+    list_unknown_words,
     read_claim,
 )
 from hallulab.detectors.explanations.evidence import Sentence, collect_content_stems, read_evidence
@@ -20,24 +22,20 @@ from hallulab.detectors.explanations.findings import (
     SentenceFault,
     find_differences,
     find_wrong,
-    list_alternatives,
 )
+from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, Passage
 
 MOST_WORDS = 40
 """Most words of a reason; findings that do not fit are left out."""
 _EXCERPT = 12
 """Words of the evidence in a quotation."""
-_ONLY = 2
-"""If all evidence has at most this many items of a kind, they are named."""
 _CHARACTERS = 160
 """Most characters of a quotation."""
 _NEAR = 0.3
 """Share of the sentence from which the nearest evidence sentence is quoted."""
 _LISTED = 3
-"""Most absent items that are named; of more, only their number is given."""
-_WORDS_MORE = 3
-"""Number of words from which a phrase is named beside an item."""
+"""Most items, or words, that are named; of more, only their number is given."""
 _USERS_CASE = re.compile(
     r"\b(?:in (?:your|this|the user's) case|you (?:said|mentioned|told))\b", re.IGNORECASE
 )
@@ -90,37 +88,31 @@ def cut_excerpt(source: Sentence, wanted: frozenset[str], must: str = "") -> str
 
 def _absent(claim: ComparedSentence, found: Sequence[SentenceFault]) -> list[str]:
     missing = [one for one in found if one.fault == "absent"]
-    named = [_quoted(one.place.of(claim.text)) for one in missing[:_LISTED]]
-    if len(missing) > _LISTED:
-        named.append(f"{len(missing) - _LISTED} more")
-    listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+    listed = _list([one.place.of(claim.text) for one in missing], "and")
     told = f"{listed} {'is' if len(missing) == 1 else 'are'} not in the evidence"
     other = missing[0]
     if other.instead and other.source:
         return [f"{told}; on the same matter it has {_quoted(other.instead)}.", _stands(claim, other)]
-    only = list_alternatives(claim, other.item) if other.item else []
-    if 0 < len(only) <= _ONLY:
-        told += f", which has only {' and '.join(map(_quoted, only))}"
     more = find_unsaid(claim, [one.place for one in missing])
-    told += "."
-    words = more.of(claim.text) if more else ""
-    return [told, f"Nor is {_quoted(words)}."] if len(words.split()) >= _WORDS_MORE else [told]
+    return [f"{told}.", *(_name_unknown(claim, more) if more else [])]
 
 
 def _misattributed(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     item = _quoted(finding.place.of(claim.text))
-    if finding.instead and finding.item and finding.item.kind != "contact":
+    of_contact = finding.item is not None and finding.item.kind == "contact"
+    if finding.instead and not of_contact:
         told = f"On this the evidence has {_quoted(finding.instead)}, not {item}."
         return [told, f"It has {item} in another connection: {_cited(claim, finding)}."]
-    told = f"The evidence has {item} for something else: {_cited(claim, finding)}."
-    if not finding.about:
-        return [told, *_title(claim, finding)]
-    about = _quoted(finding.about.of(claim.text))
-    if finding.item and finding.item.kind != "contact":
-        return [told, f"This sentence uses it for {about}."]
-    if finding.instead:
-        return [told, f"For {about} it has {_quoted(finding.instead)}."]
-    return [told, f"It does not give it for {about}."]
+    assert finding.source is not None
+    there = finding.source.stems.union(token.stem for token in finding.source.tokens)
+    beside = list_unknown_words(claim, finding.about, there) if finding.about else []
+    told = f"The evidence has {item} in: {_cited(claim, finding)}"
+    if beside:
+        told += f"; {_name_words(beside, 'and')} {'is' if len(beside) == 1 else 'are'} not there"
+    told += "."
+    if of_contact and finding.about and finding.instead:
+        return [told, f"For {_quoted(finding.about.of(claim.text))} it has {_quoted(finding.instead)}."]
+    return [told, *_title(claim, finding)]
 
 
 def _differs(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
@@ -129,27 +121,52 @@ def _differs(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
 
 
 def _condition(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
-    here = _quoted(finding.place.of(claim.text))
     only = _quoted(_first_words(finding.instead))
-    return [f"The evidence says {here} under a condition that is left out here: {only}."]
+    return [f"The nearest evidence has a condition that is left out here: {only}."]
 
 
 def _unsupported(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
-    here = _quoted(finding.place.of(claim.text))
     if _USERS_CASE.search(claim.text):
-        return [f"Neither the evidence nor the user says {here}."]
-    told = f"No passage says {here}."
-    return [told, f"The nearest is: {_cited(claim, finding)}."] if claim.share >= _NEAR else [told]
+        known = claim.evidence.words | claim.said.words
+        unknown = list_unknown_words(claim, finding.place, known)
+        if unknown:
+            return [f"Neither the evidence nor the user has {_name_words(unknown, 'or')}."]
+    told = _name_unknown(claim, finding.place) or [
+        f"No single sentence of the evidence has all words of {_quoted(finding.place.of(claim.text))}."
+    ]
+    return [*told, f"The nearest is: {_cited(claim, finding)}."] if claim.share >= _NEAR else told
 
 
 def _elsewhere(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     here = _quoted(finding.place.of(claim.text))
     if finding.source is None:
-        return [f"The evidence does not say {here}."]
+        return [f"{here} has no word to compare with the evidence."]
     return [
-        f"The evidence has the words of {here} only as: {_cited(claim, finding)}.",
+        f"The evidence has all words of {here}; the nearest sentence is: {_cited(claim, finding)}.",
         *_title(claim, finding),
     ]
+
+
+def _name_unknown(claim: ComparedSentence, place: Region) -> list[str]:
+    """Return a sentence that names the words of a stretch that no passage has; nothing if all have one."""
+    words = list_unknown_words(claim, place, claim.evidence.words)
+    unknown = [word for word in words if not claim.evidence.has_text(word)]
+    if not unknown:
+        return []
+    stretch = " ".join(place.of(claim.text).split())
+    inside = f" of {_quoted(stretch)}" if stretch != unknown[0] else ""
+    return [f"No passage has {_name_words(unknown, 'or')}{inside}."]
+
+
+def _name_words(words: Sequence[str], joint: str) -> str:
+    return f"the {'word' if len(words) == 1 else 'words'} {_list(words, joint)}"
+
+
+def _list(texts: Sequence[str], joint: str) -> str:
+    named = [*map(_quoted, texts[:_LISTED])]
+    if len(texts) > _LISTED:
+        named.append(f"{len(texts) - _LISTED} more")
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} {joint} {named[-1]}"
 
 
 _SAYING = {
@@ -226,6 +243,8 @@ class Explanation(Frozen):
     """Faults, the surest first; empty only where the sentence has no words."""
     reason: str
     """One or two sentences, at most about 40 words, with quotations; never empty."""
+    passage: int | None = None
+    """Position of the passage that the surest finding was compared with; None: none has a word of it."""
 
 
 class Signals(Frozen):
@@ -261,7 +280,12 @@ def explain(sentence: str, passages: Sequence[Passage], user_text: str = "") -> 
     if not claim.tokens:
         return Explanation(items=(), reason=_WORDLESS)
     found = find_wrong(claim)
-    return Explanation(items=tuple(_item(claim, one) for one in found), reason=word_reason(claim, found))
+    cited = found[0].source or claim.best
+    return Explanation(
+        items=tuple(_item(claim, one) for one in found),
+        reason=word_reason(claim, found),
+        passage=cited.passage if cited else None,
+    )
 
 
 def find_signals(sentence: str, passages: Sequence[Passage], user_text: str = "") -> Signals:

@@ -6,9 +6,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from hallulab.detectors.explanations.claim import (
+    CLAUSE_END,
     REACH,
     ComparedSentence,
     find_lacking,
@@ -107,14 +109,17 @@ Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "
 opposite; says it only of some, or under a condition; does not say the phrase; has all of the words, but in a
 sentence about something else."""
 
+MOST_COMPARED = 3
+"""Absent items for which the evidence's item of the same matter is looked for."""
 ATTACHED = 0.6
 """An evidence sentence with the item says the same if it has this share of the words around the item."""
 ATTACHED_AT_BEST = 0.45
 """The same share, where no evidence sentence has more."""
 SUBJECT = 0.75
 """The same share, of the words for what a phone number or address belongs to."""
-ALTERNATIVE = 0.3
-"""Share from which an evidence sentence's item replaces the sentence's item."""
+SAME_MATTER = 0.5
+"""An item of the evidence is about the same matter if its sentence and title have at least this share of the
+words around the absent item in the claim's clause."""
 _OF_CONTACTS = re.compile(
     r"call|dial|reach|contact|phone|number|visit|writ|e?mail|toll|free|avail|telephon|follow|address"
 )
@@ -171,10 +176,16 @@ def _once(found: list[SentenceFault]) -> Iterator[SentenceFault]:
 
 
 def _absent(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    for item in claim.items:
-        if claim.absent(item):
-            other, source = _other_item(claim, item, claim.around(item), ALTERNATIVE)
-            yield SentenceFault("absent", Region(item.start, item.end), item, other, source)
+    found = [item for item in claim.items if claim.absent(item) and not _is_written(claim, item)]
+    # The first one of the surest is named with what stands in its place; a list of thousands is not compared.
+    for place, item in enumerate(sorted(found, key=lambda item: item.kind == "name")):
+        other, source = _find_same_matter(claim, item) if place < MOST_COMPARED else ("", None)
+        yield SentenceFault("absent", Region(item.start, item.end), item, other, source)
+
+
+def _is_written(claim: ComparedSentence, item: Item) -> bool:
+    """Return whether the evidence has an item's words in another form: in a name, as the number of a list."""
+    return item.key in claim.evidence.words or claim.evidence.has_text(item.text)
 
 
 def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
@@ -259,14 +270,43 @@ def _other_item(
     return found, source
 
 
-def list_alternatives(claim: ComparedSentence, item: Item) -> list[str]:
-    """Return the different evidence items that could stand in an item's place; none for names."""
-    if item.kind == "name":
-        return []
-    known = [
-        known for sentence in claim.evidence.sentences for known in sentence.items if _alike(item, known)
+def _find_same_matter(claim: ComparedSentence, item: Item) -> tuple[str, Sentence | None]:
+    """Return the evidence's item of the same matter and kind, and its sentence; nothing of two that tie.
+
+    The sentence, with its passage's title, has at least `SAME_MATTER` of the words around the item in the
+    claim's clause. Of several items of one sentence it is the one whose own clause has most of them.
+    """
+    words = claim.evidence.weigh(claim.around(item, claim.clause(item)) or claim.around(item))
+    best: tuple[float, float] = (SAME_MATTER, 0.0)
+    found: list[tuple[Item, Sentence]] = []
+    for sentence in claim.evidence.sentences:
+        alike = [known for known in sentence.items if _alike(item, known)]
+        share = words.share(sentence.stems) if alike else 0.0
+        clauses = _list_clauses(sentence) if share >= best[0] else []
+        for known in alike if clauses else ():
+            own = next(stems for region, stems in clauses if known.start < region.end)
+            near = (share, words.share(own))
+            if near > best or (near == best and not found):
+                best, found = near, []
+            if near == best and all(known.key != other.key for other, _ in found):
+                found.append((known, sentence))
+    return (found[0][0].text, found[0][1]) if len(found) == 1 else ("", None)
+
+
+def _list_clauses(sentence: Sentence) -> list[tuple[Region, frozenset[str]]]:
+    """Return the clauses of a sentence with the stems of their content words."""
+    cuts = [match.start() for match in CLAUSE_END.finditer(sentence.text)]
+    regions = [Region(start, end) for start, end in pairwise([0, *cuts, len(sentence.text) + 1])]
+    starts = [token.start for token in sentence.tokens]
+    return [
+        (
+            region,
+            collect_content_stems(
+                sentence.tokens[bisect_left(starts, region.start) : bisect_left(starts, region.end)]
+            ),
+        )
+        for region in regions
     ]
-    return [one.text for one in {one.key: one for one in reversed(known)}.values()][::-1]
 
 
 def _alike(item: Item, known: Item) -> bool:

@@ -165,9 +165,9 @@ class _Judging:
         values = dict(zip(PAPER_FEATURES, self._scores.features.sentences[sentence].tolist(), strict=False))
         chunk = self._chunks[sentence]
         reason = (
-            f"coverage {values['lexical_coverage']:.2f}, best chunk {values['max_chunk_overlap']:.2f}, "
-            f"{values['numeric_mismatches']:.0f} unsupported numbers, "
-            f"{values['entity_mismatches']:.0f} unsupported names in the sentence"
+            f"The evidence has {values['lexical_coverage']:.0%} of this sentence's content words, one piece "
+            f"of it {values['max_chunk_overlap']:.0%}. Of the sentence's numbers it lacks "
+            f"{values['numeric_mismatches']:.0f}, of its names {values['entity_mismatches']:.0f}."
         )
         evidence = f"{self._passage(sentence, reply)}: {self._batch.chunks[chunk]}" if chunk >= 0 else ""
         return Span(start=start, end=end, text=text[start:end], score=score, reason=reason, evidence=evidence)

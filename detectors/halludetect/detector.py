@@ -200,7 +200,9 @@ def _span(item: RatedSentence, grounds: EvidenceContext) -> Span:
         probability=item.probability,
         score=item.severity,
         reason=item.reason or "The evidence does not support this.",
-        evidence=find_best_passage(item.text, (*grounds.passages, *grounds.found)),
+        evidence=find_best_passage(item.text, (*grounds.passages, *grounds.found))
+        if item.evidence is None
+        else item.evidence,
     )
 
 

@@ -23,7 +23,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from hallulab.agents.models.session import Session
-from hallulab.detectors.base.judging import format_evidence, gather_all
+from hallulab.detectors.base.judging import find_best_passage, format_cited, format_evidence, gather_all
 from hallulab.detectors.base.questions import (
     VERIFICATION,
     VERIFICATION_WORDS,
@@ -42,7 +42,7 @@ from hallulab.detectors.halludetect.evidence import (
 from hallulab.detectors.halludetect.strategies import HARMLESS, RatedSentence, compute_severity
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.text.spans import Region, compute_unknown_share, split_words
-from hallulab.scenarios.transcript import Frozen, TurnView
+from hallulab.scenarios.transcript import Frozen, Passage, TurnView
 
 FILE = Path(__file__).with_name("mixture.yaml")
 """The learnt weights: the catalogue's name of a model → weights."""
@@ -227,7 +227,7 @@ class MixtureReading:
 
     async def _unsupported(self, session: Session, grounds: EvidenceContext, sentence: str) -> float:
         stated = await self._question.ask(session, grounds.documents, sentence)
-        more = [passage for passage in grounds.found if adds_support(sentence, grounds.passages, passage)]
+        more = _choose_further(sentence, grounds)
         if more:
             added = format_evidence(more, self._room).text
             stated = max(stated, await self._question.ask(session, added, sentence))
@@ -246,11 +246,21 @@ class MixtureReading:
         self, session: Session, grounds: EvidenceContext, kept: list[RatedSentence]
     ) -> list[RatedSentence]:
         """See `JudgingStrategy.conclude`: text rules name the wrong item; no call."""
-        passages = (*grounds.passages, *grounds.found)
-        return [
-            item.model_copy(update={"reason": explain(item.text, passages, grounds.user_text).reason})
-            for item in kept
-        ]
+        return [_explain(item, grounds) for item in kept]
+
+
+def _choose_further(sentence: str, grounds: EvidenceContext) -> list[Passage]:
+    """Return the passages that the turn did not have and that are asked about for a sentence."""
+    return [passage for passage in grounds.found if adds_support(sentence, grounds.passages, passage)]
+
+
+def _explain(item: RatedSentence, grounds: EvidenceContext) -> RatedSentence:
+    """Return a sentence with its reason, by the passages that were asked about."""
+    passages = (*grounds.passages, *_choose_further(" ".join(item.text.split()), grounds))
+    found = explain(item.text, passages, grounds.user_text)
+    nearest = None if found.passage is None else format_cited(passages[found.passage])
+    cited = find_best_passage(item.text, passages) if nearest is None else nearest
+    return item.model_copy(update={"reason": found.reason, "evidence": cited})
 
 
 def gives_contact_of_another(sentence: str, grounds: EvidenceContext) -> bool:

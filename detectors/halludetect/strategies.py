@@ -64,6 +64,8 @@ class RatedSentence(Frozen):
     """Probability that the evidence does not support it, of such readings."""
     reason: str = ""
     """Why, if that is known already."""
+    evidence: str | None = None
+    """The passage that the reason is about, as `id: text`; None: the one that shares most words."""
     details: dict[str, float | str | None] = Field(default_factory=dict)
 
     def without_reason(self, error: ModelError, instead: str) -> RatedSentence:

@@ -16,10 +16,11 @@ from hallulab.detectors.base.judging import (
     PromptEvidence,
     Scale,
     ServedDetector,
+    find_best_passage,
+    format_cited,
     format_evidence,
     gather_all,
     has_evidence,
-    make_flagged_spans,
 )
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.questions import list_calibrations
@@ -42,7 +43,7 @@ from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import TopicThreshold, choose_threshold
 from hallulab.scenarios.text.spans import Region
-from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, TurnView, Unit
 
 Threshold = Annotated[float, Field(ge=0.0, le=1.0)]
 Temperature = Annotated[float, Field(ge=0.0, le=2.0)]
@@ -353,14 +354,28 @@ def _aggregate(units: Sequence[Unit], view: TurnView, passages: Sequence[Passage
         reason = f"{len(unscored)} of {len(units)} factoids could not be scored{others}"
         error = f"{reason}: {unscored[0].details['error']}"
         return Judgement(outcome="failed", units=tuple(units), error=error)
-    spans = make_flagged_spans(
-        units, tau, lambda unit: _word_reason(unit, tau, passages, view.user_text), passages
-    )
     score = score_response(scores)
+    spans = tuple(
+        _explain(unit, view, passages) for unit in units if unit.score is not None and unit.score >= tau
+    )
     return Judgement(outcome="scored", score=score, flagged=score >= tau, spans=spans, units=tuple(units))
 
 
-def _word_reason(unit: Unit, tau: float, passages: Sequence[Passage], user_text: str) -> str:
-    """Return the score and the wrong item; the unit's details have the results of each variant."""
-    found = explain(unit.text, passages, user_text).reason
-    return f"{found} (S = {unit.score:.2f}, threshold {tau:.2f})"
+def _explain(unit: Unit, view: TurnView, shown: Sequence[Passage]) -> Span:
+    """Return a flagged factoid with its reason; the unit's details have the results of each variant.
+
+    The reason is by all passages of the turn, so that "no passage" means none of them. The evidence is one
+    of those that the verifiers were shown.
+    """
+    found = explain(unit.text, view.passages, view.user_text)
+    cited = None if found.passage is None else view.passages[found.passage]
+    return Span(
+        start=unit.start,
+        end=unit.end,
+        text=unit.text,
+        score=unit.score,
+        reason=found.reason,
+        evidence=format_cited(cited)
+        if cited is not None and cited in shown
+        else find_best_passage(unit.text, shown),
+    )

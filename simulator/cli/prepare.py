@@ -202,7 +202,9 @@ def _list_rows(kind: Kind, scenario: str | None) -> tuple[list[str], list[list[s
 
 
 def _extract_summary(made_by: object) -> str:
-    return (inspect.getdoc(made_by) or "").partition("\n")[0]
+    """Return the first line of the object's own docstring: a class without one has none of its base's."""
+    own = vars(made_by).get("__doc__") if isinstance(made_by, type) else made_by.__doc__
+    return inspect.cleandoc(own or "(no docstring)").partition("\n")[0]
 
 
 def serve(

@@ -26,6 +26,8 @@ from hallulab.scenarios.transcript import Conversation, Message, Span, Turn, Ver
 from hallulab.simulator.metrics.attacks import Encounter, find_encounters
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import TurnFlaw
+from hallulab.simulator.report.cited import EvidenceFinder
+from hallulab.simulator.report.scores import LaneScore, read_lane_scores
 from hallulab.simulator.show.document import Markup, Section, ShownDocument
 from hallulab.simulator.show.html import render_page, render_part
 
@@ -46,6 +48,7 @@ class Cases:
         detectors: names of the detectors shown.
         personas: personas by identifier, for their names and grievances; may lack any.
         planted: what an attack put into the scenario; None without one.
+        scores: how the detectors' scores are read; None: no threshold is known.
     """
 
     def __init__(
@@ -54,8 +57,10 @@ class Cases:
         detectors: Sequence[str],
         personas: Mapping[str, Persona],
         planted: AttackRecord | None = None,
+        scores: Sequence[LaneScore] | None = None,
     ) -> None:
         self._chatbots, self._detectors = chatbots, detectors
+        self._scores = read_lane_scores([], detectors) if scores is None else scores
         self._personas, self._planted = personas, planted
         self._passages = _Passages()
         self._chats: dict[Case, list[dict[str, Any] | None]] = {}
@@ -73,9 +78,12 @@ class Cases:
         self._speaking.setdefault(case, _describe_speaking(conversation))
         met = [] if self._planted is None else list(find_encounters(conversation, self._planted))
         by_turn = [verdicts.get(name, {}) for name in self._detectors]
+        evidence = EvidenceFinder(conversation)
         turns = [
             {
-                **_turn(turn, [found.get(turn.index) for found in by_turn], self._passages),
+                **_turn(
+                    turn, [found.get(turn.index) for found in by_turn], self._passages, self._scores, evidence
+                ),
                 "planted": [_convert_encounter(one) for one in met if one.turn == turn.index],
             }
             for turn in conversation.turns
@@ -193,7 +201,13 @@ class _Passages:
         return self._places[key]
 
 
-def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -> dict[str, Any]:
+def _turn(
+    turn: Turn,
+    verdicts: Sequence[Verdict | None],
+    passages: _Passages,
+    scores: Sequence[LaneScore],
+    evidence: EvidenceFinder,
+) -> dict[str, Any]:
     found = [
         (detector, span)
         for detector, verdict in enumerate(verdicts)
@@ -214,15 +228,25 @@ def _turn(turn: Turn, verdicts: Sequence[Verdict | None], passages: _Passages) -
                 "score": span.score,
                 "reason": span.reason,
                 "evidence": span.evidence,
+                "origin": _describe_origin(evidence, span, verdicts[detector]),
             }
             for detector, span in found
         ],
-        "verdicts": [_convert_verdict(verdict, turn, passages) for verdict in verdicts],
+        "verdicts": [
+            _convert_verdict(verdict, turn, passages, reading)
+            for verdict, reading in zip(verdicts, scores, strict=True)
+        ],
         "passages": [
             [passages.place(item.id, item.document, item.text), item.score] for item in turn.passages
         ],
         "steps": [[step.name, step.text] for step in turn.steps],
     }
+
+
+def _describe_origin(evidence: EvidenceFinder, span: Span, verdict: Verdict | None) -> str:
+    """Return where the passage that a span cites comes from; empty: it cites none."""
+    cited = None if verdict is None else evidence.find(span, verdict)
+    return cited.origin if cited is not None and cited.name else ""
 
 
 def _convert_encounter(encounter: Encounter) -> dict[str, Any]:
@@ -238,7 +262,9 @@ def _convert_encounter(encounter: Encounter) -> dict[str, Any]:
     }
 
 
-def _convert_verdict(verdict: Verdict | None, turn: Turn, passages: _Passages) -> dict[str, Any]:
+def _convert_verdict(
+    verdict: Verdict | None, turn: Turn, passages: _Passages, reading: LaneScore
+) -> dict[str, Any]:
     if verdict is None:
         return {"state": "missing"}
     return {
@@ -251,7 +277,7 @@ def _convert_verdict(verdict: Verdict | None, turn: Turn, passages: _Passages) -
             if item.id == unit.details.get(PASSAGE)
         ],
         "state": _state(verdict),
-        "score": verdict.score,
+        "score": reading.describe(verdict),
         "flagged": verdict.flagged,
         "error": verdict.error,
         "truncated": verdict.truncated,

@@ -33,6 +33,7 @@ from hallulab.simulator.report.facts import (
     order_names,
 )
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
+from hallulab.simulator.report.scores import read_lane_scores
 from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
 from hallulab.simulator.show.document import ShownDocument
@@ -265,9 +266,10 @@ class _RunReporter:
     def _open_reader(self, chatbots: Sequence[str], detectors: Sequence[str], pages: Path | None) -> Reader:
         saved = self.saved
         planted = saved.planted if saved else None
+        scores = read_lane_scores([saved] if saved else [], detectors)
 
         def cases() -> Cases:
-            return Cases(chatbots, detectors, self._personas, planted)
+            return Cases(chatbots, detectors, self._personas, planted, scores)
 
         return Reader(cases, pages, branched=saved is not None and saved.branched_from is not None)
 

@@ -38,17 +38,19 @@
     return dot;
   }
 
-  // ---- the panel with severity or probability, score, reason and evidence
+  // ---- the panel with one number, reason and evidence
 
   function describe(finding) {
     const head = make("h3", "", swatch(finding.detector), data.detectors[finding.detector]);
+    // One number: a severity says what it means, and a score is on the scale of the reply's.
     if (finding.severity !== null) head.append(make("span", "", `severity ${shown(finding.severity)} of 5`));
-    if (finding.probability !== null) head.append(make("span", "", `unsupported with probability ${shown(finding.probability)}`));
-    if (finding.score !== null) head.append(make("span", "", `score ${shown(finding.score)}`));
+    else if (finding.score !== null) head.append(make("span", "", `score ${shown(finding.score)}`));
+    else if (finding.probability !== null) head.append(make("span", "", `unsupported with probability ${shown(finding.probability)}`));
     if (!finding.located) head.append(make("span", "", "not found verbatim in the reply"));
     const list = make("dl", "");
     list.append(make("dt", "", "Reason"), make("dd", "reason", finding.reason || "none given"));
     list.append(make("dt", "", "Evidence"), make("dd", "evidence", finding.evidence || "none given"));
+    if (finding.origin) list.append(make("dt", "", "From"), make("dd", "origin", finding.origin));
     return make("article", "", head, make("blockquote", "", finding.text), list);
   }
 
@@ -150,7 +152,7 @@
   }
 
   function verdictOf(verdict, detector, turn) {
-    const score = verdict.score === undefined || verdict.score === null ? "" : `, score ${shown(verdict.score)}`;
+    const score = verdict.score ? `, ${verdict.score}` : "";
     const cut = verdict.truncated ? ", evidence or reply was cut" : "";
     const count = turn.findings.filter((item) => item.detector === detector).length;
     const said = {

@@ -16,6 +16,7 @@ from hallulab.simulator.chat.drafts import ReplyDraft
 from hallulab.simulator.chat.live import LiveChat, ReplyFailed, begin_chat
 from hallulab.simulator.engine.conversation import build_ended_conversation
 from hallulab.simulator.engine.models import RunSettings
+from hallulab.simulator.report.scores import LaneScore
 from hallulab.simulator.show.html import render_part
 from hallulab.simulator.viewer.conversation_page import show_turns
 from hallulab.simulator.viewer.lent_runs import LentRuns
@@ -252,7 +253,8 @@ class LiveConversation:
 
     def _show(self, chat: LiveChat, turn: Turn, verdicts: Sequence[Verdict], judged: bool) -> None:
         so_far = build_ended_conversation(chat.key, "unknown", chat.turns)
-        shown = show_turns(so_far, verdicts, [one.name for one in chat.detectors])[turn.index]
+        scores = [LaneScore(one.name, one.KIND or "", one.threshold) for one in chat.detectors]
+        shown = show_turns(so_far, verdicts, scores)[turn.index]
         self._add_event(
             "turn",
             {

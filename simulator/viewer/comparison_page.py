@@ -196,7 +196,7 @@ def _show_cells(
                 for text, covering in cut_segments(turn.reply, [span for _, span in found])
             ),
             findings=tuple(
-                BesideFinding(place, ShownFinding(span, flag.id, *find_citation(span, passages)))
+                BesideFinding(place, ShownFinding(span, flag.id, turn.index, *find_citation(span, passages)))
                 for place, span in found
                 for flag in [identify_flag(detectors[place], span)]
             ),

@@ -11,11 +11,14 @@ from itertools import pairwise
 from math import fsum
 from typing import TYPE_CHECKING
 
+from hallulab.detectors.explanations.evidence import TITLE
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
 from hallulab.simulator.annotate.marks import identify_flag
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.report.cited import CitedEvidence, EvidenceFinder, is_passage
 from hallulab.simulator.report.reader import cut_scored_words, cut_segments
+from hallulab.simulator.report.scores import LaneScore, read_lane_scores
 from hallulab.simulator.viewer.labels import Labelling
 from hallulab.simulator.viewer.responses import answer_page, find_run, missing_page
 from hallulab.simulator.viewer.runs import ShownRuns, read_with_evidence
@@ -83,7 +86,7 @@ class ConversationPages:
             "conversation.html",
             run=run,
             chat=chat,
-            turns=show_turns(chat, verdicts, list_detectors([run.folder], verdicts)),
+            turns=show_turns(chat, verdicts, list_lane_scores(run.folder, verdicts)),
             others=run.index.list_case(chat.id),
             labelling=self._labelling,
             marks=f"{run.address_chat(chat.id)}/marks",
@@ -111,6 +114,12 @@ def list_detectors(folders: Sequence[RunFolder], verdicts: Sequence[Verdict]) ->
     return list(dict.fromkeys([*named, *sorted({verdict.detector for verdict in verdicts})]))
 
 
+def list_lane_scores(folder: RunFolder, verdicts: Sequence[Verdict]) -> list[LaneScore]:
+    """Return how the scores of a run's detectors are read, in their order."""
+    saved = folder.read_experiment()
+    return read_lane_scores([] if saved is None else [saved], list_detectors([folder], verdicts))
+
+
 @dataclass(frozen=True)
 class ReplyPiece:
     """A piece of a reply."""
@@ -127,10 +136,24 @@ class ShownFinding:
     span: Span
     flag: str
     """Its name in the keys of annotators."""
+    turn: int
+    """The turn that has the passage."""
     passage: int | None
     """Place of the passage that its evidence is about; None: it cites none that the chatbot was given."""
     sentence: int | None
     """Place of the sentence of that passage that bears on it most."""
+    evidence: CitedEvidence | None = None
+    """The passage or words that it cites; None: it cites nothing."""
+    quoted: str = ""
+    """That sentence."""
+
+    @property
+    def address(self) -> str:
+        """The part of the page that it is about; empty: none."""
+        if self.passage is None:
+            return ""
+        sentence = "" if self.sentence is None else f"-{self.sentence}"
+        return f"passage-{self.turn}-{self.passage}{sentence}"
 
 
 @dataclass(frozen=True)
@@ -140,7 +163,8 @@ class Lane:
     detector: str
     state: str
     """`clean`, `flagged`, `failed`, `abstained`, `not localised` or `missing`."""
-    score: float | None
+    score: str
+    """The score of the reply with its meaning and threshold; empty: there is none."""
     error: str | None
     """Why it was not judged."""
     pieces: tuple[ReplyPiece, ...]
@@ -191,12 +215,30 @@ class ShownTurn:
         return any(lane.state == "flagged" for lane in self.lanes)
 
 
-def show_turns(chat: Conversation, verdicts: Sequence[Verdict], detectors: Sequence[str]) -> list[ShownTurn]:
+def show_turns(
+    chat: Conversation, verdicts: Sequence[Verdict], detectors: Sequence[LaneScore]
+) -> list[ShownTurn]:
     """Return the turns of a conversation as its page shows them, with a lane for each detector."""
     by_turn: dict[int, dict[str, Verdict]] = {turn.index: {} for turn in chat.turns}
     for verdict in verdicts:
         by_turn.get(verdict.turn, {})[verdict.detector] = verdict
-    return [_show_turn(chat, turn, by_turn[turn.index], detectors) for turn in chat.turns]
+    evidence = ConversationEvidence(
+        EvidenceFinder(chat), {one.index: show_passages(one) for one in chat.turns}
+    )
+    return [
+        ShownTurn(
+            turn=turn,
+            depth=chat.depth(turn.index),
+            lanes=tuple(
+                _show_lane(turn, one, by_turn[turn.index].get(one.detector), evidence) for one in detectors
+            ),
+            passages=evidence.passages[turn.index],
+            steps=turn.steps,
+            tokens=sum(call.tokens for call in turn.calls),
+            seconds=sum(call.latency_s for call in turn.calls),
+        )
+        for turn in chat.turns
+    ]
 
 
 def show_passages(turn: Turn) -> tuple[ShownPassage, ...]:
@@ -204,35 +246,45 @@ def show_passages(turn: Turn) -> tuple[ShownPassage, ...]:
     return tuple(ShownPassage(one, cut_sentences(one.text)) for one in turn.passages)
 
 
-def _show_turn(
-    chat: Conversation, turn: Turn, verdicts: Mapping[str, Verdict], detectors: Sequence[str]
-) -> ShownTurn:
-    passages = show_passages(turn)
-    return ShownTurn(
-        turn=turn,
-        depth=chat.depth(turn.index),
-        lanes=tuple(_show_lane(turn, name, verdicts.get(name), passages) for name in detectors),
-        passages=passages,
-        steps=turn.steps,
-        tokens=sum(call.tokens for call in turn.calls),
-        seconds=sum(call.latency_s for call in turn.calls),
-    )
+@dataclass(frozen=True)
+class ConversationEvidence:
+    """The passages of a conversation, and what judgements cite of them."""
+
+    finder: EvidenceFinder
+    passages: Mapping[int, tuple[ShownPassage, ...]]
+    """Turn → its passages."""
+
+    def show(self, span: Span, verdict: Verdict) -> ShownFinding:
+        """Return a hallucination with what it cites."""
+        cited = self.finder.find(span, verdict)
+        flag = identify_flag(verdict.detector, span).id
+        turn = verdict.turn if cited is None or cited.turn is None else cited.turn
+        place, sentence = find_citation(span, self.passages[turn])
+        shown = self.passages[turn]
+        quoted = "" if place is None or sentence is None else _quote(shown[place].sentences[sentence])
+        return ShownFinding(span, flag, turn, place, sentence, cited, quoted)
 
 
-def _show_lane(turn: Turn, detector: str, verdict: Verdict | None, passages: Sequence[ShownPassage]) -> Lane:
+def _quote(sentence: str) -> str:
+    """Return a sentence without its passage's title, white space made single."""
+    body = sentence.partition("\n")[2] if sentence.startswith(TITLE) else ""
+    return " ".join((body or sentence).split())
+
+
+def _show_lane(
+    turn: Turn, reading: LaneScore, verdict: Verdict | None, evidence: ConversationEvidence
+) -> Lane:
+    detector = reading.detector
     if verdict is None:
-        return Lane(detector, "missing", None, None, (ReplyPiece(turn.reply, ()),), (), ())
+        return Lane(detector, "missing", "", None, (ReplyPiece(turn.reply, ()),), (), ())
     spans = verdict.spans or ()
     return Lane(
         detector=detector,
         state=name_state(verdict),
-        score=verdict.score,
+        score=reading.describe(verdict),
         error=verdict.error,
         pieces=tuple(ReplyPiece(text, covering) for text, covering in cut_segments(turn.reply, spans)),
-        findings=tuple(
-            ShownFinding(span, identify_flag(detector, span).id, *find_citation(span, passages))
-            for span in spans
-        ),
+        findings=tuple(evidence.show(span, verdict) for span in spans),
         words=tuple(
             (text, round(10 * min(1.0, max(0.0, score))))
             for text, score in cut_scored_words(turn.reply, verdict.word_scores or ())
@@ -252,18 +304,21 @@ def name_state(verdict: Verdict) -> str:
 def find_citation(span: Span, passages: Sequence[ShownPassage]) -> tuple[int | None, int | None]:
     """Return the places of the passage and of its sentence that a judgement is about.
 
-    Detectors cite passages, and some quote words in their reason. A sentence with quoted words comes first.
+    Detectors cite passages, and some quote words in their reason. A passage that is cited and is not among
+    them has no place. A sentence with quoted words comes first.
     Else it is, of the passages that the evidence names or quotes (of all, where it names none), the sentence
     that shares most with the flagged text; a word counts the less, the more sentences have it. None: no
     sentence shares a word.
     """
     evidence = " ".join(span.evidence.split())
+    named = (span.evidence, span.evidence.partition(": ")[0])
     cited = [
         place
         for place, shown in enumerate(passages)
-        if span.evidence
-        and (shown.passage.id in span.evidence or (len(evidence) >= 20 and evidence in shown.text))
+        if shown.passage.id in named or (len(evidence) >= 20 and evidence in shown.text)
     ]
+    if not cited and is_passage(span.evidence):
+        return None, None
     bearing = cited or range(len(passages))
     # No quotation ends after the last of these marks: from each that only opens, all would be read.
     end = max(span.reason.rfind('"'), span.reason.rfind("”")) + 1

@@ -64,6 +64,7 @@ from hallulab.simulator.metrics import (
     tokens,
 )
 from hallulab.simulator.metrics import citations as cited
+from hallulab.simulator.report.scores import LaneScore
 from hallulab.simulator.statistics.agreement import MarkedUnit, compute_disorder
 from hallulab.simulator.viewer import conversation_page as page
 from tests.builders import conversation, scored
@@ -372,6 +373,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     claim.find_unsaid: lambda text: claim.find_unsaid(
         make_claim(text), [spans.Region(3, 9), spans.Region(20, 22)]
     ),
+    claim.list_unknown_words: lambda text: claim.list_unknown_words(
+        make_claim(text), spans.Region(0, len(text)), frozenset({"fee"})
+    ),
     claim.find_lacking: lambda text: claim.find_lacking(make_claim(text), frozenset({"fee"})),
     claim.widen_to_items: lambda text: claim.widen_to_items(make_claim(text), 3, len(text)),
     evidence.read_tokens: evidence.read_tokens,
@@ -395,7 +399,6 @@ TABLE: dict[Callable[..., Any], Case] = {
     findings.find_differences: lambda text: run_all(findings.find_differences(make_claim(text))),
     findings.negates: findings.negates,
     findings.find_wrong: lambda text: findings.find_wrong(make_claim(text)),
-    findings.list_alternatives: lambda text: findings.list_alternatives(make_claim(text), make_item(text)),
     cells.is_nothing: cells.is_nothing,
     cells.unpack_cell: lambda text: cells.unpack_cell(str([text, text])),
     formats.read_chats: pass_through("jsonl", "a.jsonl"),
@@ -461,7 +464,9 @@ TABLE: dict[Callable[..., Any], Case] = {
     tokens.count_hallucinated: lambda text: tokens.count_hallucinated(text, flag(text)),
     tokens.normalize_squad_text: tokens.normalize_squad_text,
     tokens.compute_token_f1: lambda text: tokens.compute_token_f1(text, text),
-    page.show_turns: lambda text: page.show_turns(talk(text).conversation, [judged(text)], ["d"]),
+    page.show_turns: lambda text: page.show_turns(
+        talk(text).conversation, [judged(text)], [LaneScore("d", "d", None)]
+    ),
     page.show_passages: lambda text: page.show_passages(talk(text).conversation.turns[0]),
     page.find_citation: lambda text: page.find_citation(
         Span(start=0, end=1, text=text, evidence=text, reason=text),

@@ -44,8 +44,8 @@ def reason(sentence: str, texts: tuple[str, ...], user_text: str = "") -> str:
         (  # a number of another body
             "You can call the National Consumer Helpline at 15100.",
             HELPLINES,
-            'The evidence has "15100" for something else: "The helpline of the legal services authorities is '
-            '15100". For "National Consumer Helpline" it has "1915".',
+            'The evidence has "15100" in: "The helpline of the legal services authorities is 15100"; the '
+            'words "National" and "Consumer" are not there. For "National Consumer Helpline" it has "1915".',
         ),
         (  # an invented period
             "The bank must resolve the complaint within 30 days.",
@@ -53,10 +53,32 @@ def reason(sentence: str, texts: tuple[str, ...], user_text: str = "") -> str:
             '"30 days" is not in the evidence; on the same matter it has "90 days". It says: "The bank must '
             'resolve the complaint within 90 days".',
         ),
-        (  # an invented number, with another in the evidence
+        (  # an invented number, with another of another matter in the evidence
             "Dial 1912 for it.",
             HELPLINES[:1],
-            '"1912" is not in the evidence, which has only "1915".',
+            '"1912" is not in the evidence. No passage has the word "Dial".',
+        ),
+        (  # a price, beside one of another matter
+            "Below that, shipping costs 7.50 euros.",
+            ("Shipping: Orders over 50 euros are sent free of charge.",),
+            '"7.50 euros" is not in the evidence. No passage has the word "costs" of "shipping costs".',
+        ),
+        (  # a price, beside one of another matter and one of the same
+            "Below that, shipping costs 7.50 euros.",
+            ("Shipping: Orders over 50 euros are sent free, below that shipping costs 4.90 euros.",),
+            '"7.50 euros" is not in the evidence; on the same matter it has "4.90 euros". It says: "over 50 '
+            'euros are sent free, below that shipping costs 4.90 euros".',
+        ),
+        (  # a price, beside two that are as near
+            "Shipping costs 7.50 euros.",
+            ("Shipping costs 4 or 5 euros.", "Shipping costs 9 euros."),
+            '"7.50 euros" is not in the evidence.',
+        ),
+        (  # a number that a name of the evidence has as a word
+            "It was part 2.",
+            ("A cover of Back to Earth, Part Two.",),
+            'The evidence has all words of "It was part 2"; the nearest sentence is: "A cover of Back to '
+            'Earth, Part Two".',
         ),
         (  # a body of another sector
             "If the insurer rejected the complaint or did not reply, the Reserve Bank Ombudsman can be "
@@ -83,35 +105,35 @@ def reason(sentence: str, texts: tuple[str, ...], user_text: str = "") -> str:
         (  # a condition left out
             "The bank must reverse the amount.",
             ("For a failed transfer, the bank must reverse the amount.",),
-            'The evidence says "The bank must reverse the amount" under a condition that is left out here: '
-            '"For a failed transfer".',
+            'The nearest evidence has a condition that is left out here: "For a failed transfer".',
         ),
         (  # a period of another matter
             "A condition is pre-existing if it was present for 60 months.",
             ("A policy cannot be contested after 60 continuous months of coverage.",),
-            'The evidence has "60 months" for something else: "A policy cannot be contested after 60 '
-            'continuous months of coverage". This sentence uses it for "present for 60 months".',
+            'The evidence has "60 months" in: "A policy cannot be contested after 60 continuous months of '
+            'coverage"; the word "present" is not there.',
         ),
         (  # words that the evidence has, of another matter
             "The policy is free of the bank.",
             (*BANK, "Title: Water supply\nAt a bank, the water policy is free."),
-            'The evidence has the words of "The policy is free of the bank" only as: "At a bank, the '
-            'water policy is free". That passage is about "Water supply".',
+            'The evidence has all words of "The policy is free of the bank"; the nearest sentence is: "At a '
+            'bank, the water policy is free". That passage is about "Water supply".',
         ),
         (  # a rule that only repeats the question
             "Yes, if you reported it, the loss is borne by you.",
             BANK,
-            'No passage says "the loss is borne by you".',
+            'No passage has the words "loss" or "borne" of "the loss is borne by you".',
         ),
         (  # an invented step
             "They will investigate the issue and take appropriate action.",
             BANK,
-            'No passage says "investigate the issue and take appropriate action".',
+            'No passage has the words "investigate", "issue", "appropriate" or 1 more of "investigate the '
+            'issue and take appropriate action".',
         ),
         (  # an invented fact of the user's case
             "In your case, the debit was a gift from a friend.",
             BANK,
-            'Neither the evidence nor the user says "gift from a friend".',
+            'Neither the evidence nor the user has the words "gift" or "friend".',
         ),
         (  # all that is said is what the user asked
             "If you call today, the loss is yours.",

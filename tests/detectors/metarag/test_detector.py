@@ -235,8 +235,11 @@ async def test_a_topics_threshold_is_that_of_the_reading(word: bool, threshold: 
     pool, _ = scripted_pool(Model(word=word))
     given = {"prices": {"word": 0.3, "probability": 0.49}}
     made = detector(pool, tau=0.9, identity_thresholds=given, reading="word" if word else "probability")
-    [span] = (await made.detect(VIEW)).spans or ()
-    assert span.reason.endswith(f"threshold {threshold:.2f})")
+    judgement = await made.detect(VIEW)
+    assert judgement.flagged
+    assert [
+        made._tau_for(view.passages) for view in (VIEW, VIEW.model_copy(update={"passages": PASSAGES[:0]}))
+    ] == [threshold, 0.9]
 
 
 async def test_the_scenarios_thresholds_hold_unless_others_are_given() -> None:

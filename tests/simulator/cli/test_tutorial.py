@@ -71,4 +71,6 @@ def test_it_runs_as_it_is_written(
         ("every-number", "scored"),
     }
     assert (tmp_path / "to-label.jsonl").is_file()
+    assert "every-number" in (listed := hallulab("list", "detectors").out)
+    assert "Flags every number of a reply." in listed
     sys.modules.pop("everynumber", None)

@@ -95,7 +95,9 @@ def test_a_conversation_by_keyboard_alone_is_judged_and_saved(page: Page, served
     page.keyboard.press("Enter")
     expect(page.locator("#turn-0 .reply")).to_have_text(REPLY, timeout=60_000)
     expect(page.locator("#turn-0 mark")).to_have_text("The teapot costs 500 rupees.")
-    expect(page.locator("#turn-0 .lane h3")).to_contain_text("flagged, score 0.4")
+    expect(page.locator("#turn-0 .lane h3")).to_contain_text(
+        "flagged, share of words that the evidence lacks 0.4, threshold 0.25"
+    )
     assert page.evaluate("document.activeElement.id") == "message"
     page.keyboard.type("And the pot?")
     page.keyboard.press("Enter")
@@ -154,7 +156,7 @@ def test_a_reply_is_shown_while_it_is_written(page: Page) -> None:
 def test_a_hostile_reply_is_text(page: Page) -> None:
     page.locator("#message").fill("Attack <b>me</b>")
     page.keyboard.press("Enter")
-    expect(page.locator("#turn-0 .lane h3")).to_contain_text("score", timeout=60_000)
+    expect(page.locator("#turn-0 .lane h3")).to_contain_text("threshold", timeout=60_000)
     assert "<script>alert(2)</script>" in page.locator("#turn-0 .reply").inner_text()
     assert page.locator("#talk img, #talk script, #talk b").count() == 0
     expect(page.locator("#turn-0 .said")).to_contain_text("Attack <b>me</b>")
