@@ -69,6 +69,7 @@ MODULES = (
     "hallulab.simulator.records.journal_files",
     "hallulab.simulator.show.charts",
     "hallulab.simulator.show.markdown",
+    "hallulab.simulator.show.reply_text",
     "hallulab.simulator.statistics.agreement",
     "hallulab.simulator.statistics.detection",
     "hallulab.simulator.statistics.differences",
