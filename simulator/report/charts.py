@@ -163,7 +163,7 @@ _ANSWERED = LowerAxis("answered", "% of replies answered", 1, scale=100, most=10
 
 
 def draw_answered(rows: Sequence[Row], detectors: Sequence[str] = ()) -> tuple[str, str] | None:
-    """Draw the share of answered replies against HPT-1; None where all chatbots answer as much.
+    """Draw the share of answered replies against HPT-1; None where all answer as much, or one's is unknown.
 
     A chatbot that declines everything has no hallucination, so the number of these alone says little.
 
@@ -171,7 +171,9 @@ def draw_answered(rows: Sequence[Row], detectors: Sequence[str] = ()) -> tuple[s
         rows: of a report.
         detectors: their names in the order of their colours; empty: that of the rows.
     """
-    plot = None if len({row.answered for row in rows}) < 2 else lay_out_two_axes(rows, _ANSWERED, detectors)
+    shares = {row.answered for row in rows if row.hpt_1 is not None}
+    is_apart = len(shares) > 1 and None not in shares
+    plot = lay_out_two_axes(rows, _ANSWERED, detectors) if is_apart else None
     title = "Hallucinations (HPT-1) against answered replies; right and low is better"
     return None if plot is None else (title, _render(title, plot))
 
