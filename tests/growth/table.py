@@ -64,6 +64,8 @@ from hallulab.simulator.metrics import (
     tokens,
 )
 from hallulab.simulator.metrics import citations as cited
+from hallulab.simulator.report import first_screen
+from hallulab.simulator.show import reply_text
 from hallulab.simulator.statistics.agreement import MarkedUnit, compute_disorder
 from hallulab.simulator.viewer import conversation_page as page
 from tests.builders import conversation, scored
@@ -461,6 +463,12 @@ TABLE: dict[Callable[..., Any], Case] = {
     tokens.count_hallucinated: lambda text: tokens.count_hallucinated(text, flag(text)),
     tokens.normalize_squad_text: tokens.normalize_squad_text,
     tokens.compute_token_f1: lambda text: tokens.compute_token_f1(text, text),
+    first_screen.find_nearest: lambda text: first_screen.find_nearest(talk(text).conversation.turns[0], text),
+    first_screen.cut_excerpt: lambda text: first_screen.cut_excerpt(
+        text, [Span(start=9, end=19, text="x")], Span(start=9, end=19, text="x")
+    ),
+    reply_text.find_stretches: reply_text.find_stretches,
+    reply_text.style_pieces: lambda text: reply_text.style_pieces([(text[:9], ()), (text[9:], (0,))]),
     page.show_turns: lambda text: page.show_turns(talk(text).conversation, [judged(text)], ["d"]),
     page.show_passages: lambda text: page.show_passages(talk(text).conversation.turns[0]),
     page.find_citation: lambda text: page.find_citation(
