@@ -67,6 +67,7 @@ MODULES = (
     "hallulab.simulator.records.experiment_file",
     "hallulab.simulator.records.given_chats",
     "hallulab.simulator.records.journal_files",
+    "hallulab.simulator.report.first_screen",
     "hallulab.simulator.show.charts",
     "hallulab.simulator.show.markdown",
     "hallulab.simulator.show.reply_text",
