@@ -263,9 +263,11 @@ class CostMetric(Metric):
         return [f"The costs of the run are unknown: prices or tokens are missing for {names}."]
 
     @classmethod
-    def section(cls, report: RunReport) -> Section:
-        """Show what roles and conversations cost, and how long conversations were."""
+    def section(cls, report: RunReport) -> Section | None:
+        """Show what roles and conversations cost, and how long conversations were; nothing without a call."""
         costs = report.of(CostSection)
+        if not any(one.calls for one in costs.ledger):
+            return None
         columns = LEDGER if costs.priced else tuple(one for one in LEDGER if one is not MONEY)
         parts: tuple[Heading | GroupedTable | Paragraph, ...] = (
             Heading("By role"),
@@ -273,7 +275,7 @@ class CostMetric(Metric):
             Paragraph("Seconds are latencies added up; requests run at the same time, so the run took less."),
             *(Paragraph(sentence) for sentence in cls.footnotes(report)),
             Heading("Per conversation"),
-            GroupedTable(EFFICIENCY, [costs.efficiency]),
+            GroupedTable(EFFICIENCY, [[one for one in costs.efficiency if one.calls_per_chat]]),
             Heading("Length of conversations"),
             GroupedTable(LENGTHS, [report.of(LengthSection).conversations]),
         )

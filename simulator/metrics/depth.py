@@ -105,9 +105,9 @@ class Depths(TableMetric[DepthRate]):
 
     @classmethod
     def section(cls, report: RunReport) -> Section | None:
-        """Draw a chart a chatbot; the numbers are in the file."""
+        """Draw a chart a chatbot; nothing where no conversation has a second turn."""
         rows = cls.rows(report)
-        if not rows:
+        if len({row.turn for row in rows}) < 2:
             return None
         points = [
             DepthPoint(row.chatbot, report.detectors.index(row.detector), row.turn, row.hpt, row.hpt_ci95)

@@ -54,8 +54,6 @@ from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part,
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 from hallulab.simulator.statistics.sequence import MARGIN
 
-READER = 55
-"""Metrics of a lower order stand before the conversations on the page, others behind them."""
 LAST = 1_000
 """Terminal order from which a metric's tables stand behind the sentences."""
 

@@ -90,13 +90,15 @@ class Comparisons(Metric):
         return [*describe_planning(report), *explain_intervals(report)]
 
     @classmethod
-    def section(cls, report: RunReport) -> Section:
-        """Show each detector's comparisons by all metrics."""
+    def section(cls, report: RunReport) -> Section | None:
+        """Show each detector's comparisons by all metrics; nothing of one chatbot."""
+        lines = report.of(ComparisonSection).comparisons
+        if not lines:
+            return None
         hint = (
             "Differences a − b on the same personas and seeds; paired test over personas, p "
             "adjusted by Holm over the pairs of one detector and metric. * below 0.05."
         )
-        lines = report.of(ComparisonSection).comparisons
         if any(line.no_interval for line in lines):
             hint += f" {report.intervals.hint}"
         parts: list[Part] = [
@@ -260,7 +262,11 @@ def _describe_needed(finding: Finding) -> str:
     """Name the lowest and the nearest chatbots, and the personas and seeds that tell them apart."""
     has = "has" if len(finding.lowest) == 1 else "have"
     of = f" of those ranked (without {join_names(finding.set_aside)})" if finding.set_aside else ""
-    fewest = f"{finding.detector}: {join_names(finding.lowest)} {has} the fewest{of} in this run"
+    if len(finding.lowest) == finding.compared - len(finding.set_aside):
+        aside = f" ({join_names(finding.set_aside)} not ranked)" if finding.set_aside else ""
+        fewest = f"{finding.detector}: {join_names(finding.lowest)} have equally many{aside} in this run"
+    else:
+        fewest = f"{finding.detector}: {join_names(finding.lowest)} {has} the fewest{of} in this run"
     if finding.nearest:
         fewest += f"; not significantly different: {join_names(finding.nearest)}"
     pair = _name_pair(finding)

@@ -202,6 +202,13 @@ COLUMNS = (
     Column("Personas", "personas", "with whom these conversations are; intervals are over these"),
 )  # fmt: skip
 
+FIRST_COLUMNS = (
+    *(column for column in COLUMNS if column.value in ("chatbot", "detector", "hpt_1")),
+    Column("Answered %", "answered", "share of the replies that answer or decline that answers", PERCENT),
+    *(column for column in COLUMNS if column.value == "coverage"),
+)
+"""The columns that a page shows first; the others are folded away."""
+
 
 class ResultSection(Frozen):
     """Fields of `report.json`."""

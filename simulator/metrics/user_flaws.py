@@ -141,17 +141,14 @@ class UserAudit(Metric):
         return found
 
     @classmethod
-    def section(cls, report: RunReport) -> Section:
-        """Show the rows with and without the affected conversations."""
+    def section(cls, report: RunReport) -> Section | None:
+        """Show the rows with and without the affected conversations; nothing without a simulated user."""
         audit = report.of(AuditSection).simulator_audit
         chats = choose_noun(audit.conversations, "conversation")
-        parts: list[Part] = []
+        parts: list[Part]
         if report.imported:
-            text = (
-                "The conversations were imported or typed by a person: there is no simulated user to audit."
-            )
-            parts = [Paragraph(text, "")]
-        elif not audit.affected_conversations:
+            return None
+        if not audit.affected_conversations:
             parts = [Paragraph(f"The audit found no flaw in {audit.conversations} {chats}.", "")]
         else:
             parts = [

@@ -24,6 +24,7 @@ from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.results import build_rows, mark_self_judged
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import Counting
+from hallulab.simulator.report.worst import WorstReplies
 
 METRICS = "hallulab.metrics"
 """Group of the entry points by which distributions offer metrics."""
@@ -75,6 +76,7 @@ class RunCounts:
         self._run = run
         self._counting = Counting(run.chatbots, run.detectors)
         self._metrics = [metric(run) for metric in load_metrics()]
+        self.worst = WorstReplies(run.detectors)
         self.scenarios: set[str] = set()
         self.models: set[str] = set()
         self.personas: set[str] = set()
@@ -89,6 +91,7 @@ class RunCounts:
             flaws: those of the simulated user in it.
         """
         self._counting.add(conversation, verdicts, flawed=bool(flaws))
+        self.worst.add(conversation, verdicts)
         for metric in self._metrics:
             metric.add(conversation, verdicts, flaws)
         self.scenarios.add(conversation.scenario)
@@ -100,6 +103,7 @@ class RunCounts:
     def merge(self, other: RunCounts) -> None:
         """Add what was counted of other personas."""
         self._counting.merge(other._counting)
+        self.worst.merge(other.worst)
         for metric, more in zip(self._metrics, other._metrics, strict=True):
             metric.merge(more)
         self.scenarios |= other.scenarios

@@ -37,11 +37,33 @@ def draw_charts(rows: Sequence[Row], legend: str) -> Figures:
     return Figures([chart for chart in drawn if chart is not None], legend=[legend])
 
 
-def draw_hallucinations(rows: Sequence[Row]) -> tuple[str, str]:
-    """Draw HPT-1."""
+def draw_first_chart(rows: Sequence[Row], detectors: Sequence[str], line: str) -> list[Figures]:
+    """Draw HPT-1 by the first detector that scored a turn, against answered replies where chatbots differ.
+
+    Args:
+        rows: of a report.
+        detectors: their names, in the order of their colours.
+        line: words on the intervals in the legend; empty: there are none.
+    """
+    name = next((row.detector for row in rows if row.hpt_1 is not None), None)
+    own = [row for row in rows if row.detector == name]
+    if not own:
+        return []
+    title, svg = draw_answered(own, detectors) or draw_hallucinations(own, detectors)
+    return [Figures([(f"{title}. By {name}{line}", svg)])]
+
+
+def draw_hallucinations(rows: Sequence[Row], detectors: Sequence[str] = ()) -> tuple[str, str]:
+    """Draw HPT-1.
+
+    Args:
+        rows: of a report.
+        detectors: their names in the order of their colours; empty: that of the rows.
+    """
     title = "Hallucinations per turn (HPT-1), lower is better"
     points = [_build_point(row, "hpt_1") for row in rows]
-    return title, draw_dots(title, points, choose_axis_steps(list_ends(points), None), "{:g}".format)
+    steps = choose_axis_steps(list_ends(points), None)
+    return title, draw_dots(title, points, steps, "{:g}".format, detectors)
 
 
 def draw_accuracy(rows: Sequence[Row]) -> tuple[str, str]:
@@ -140,12 +162,18 @@ _CALLS = LowerAxis("calls_per_reply", "model calls a reply", 2)
 _ANSWERED = LowerAxis("answered", "% of replies answered", 1, scale=100, most=100)
 
 
-def draw_answered(rows: Sequence[Row]) -> tuple[str, str] | None:
-    """Draw the share of answered replies against HPT-1; None where all chatbots answer as much.
+def draw_answered(rows: Sequence[Row], detectors: Sequence[str] = ()) -> tuple[str, str] | None:
+    """Draw the share of answered replies against HPT-1; None where all answer as much, or one's is unknown.
 
     A chatbot that declines everything has no hallucination, so the number of these alone says little.
+
+    Args:
+        rows: of a report.
+        detectors: their names in the order of their colours; empty: that of the rows.
     """
-    plot = None if len({row.answered for row in rows}) < 2 else lay_out_two_axes(rows, _ANSWERED)
+    shares = {row.answered for row in rows if row.hpt_1 is not None}
+    is_apart = len(shares) > 1 and None not in shares
+    plot = lay_out_two_axes(rows, _ANSWERED, detectors) if is_apart else None
     title = "Hallucinations (HPT-1) against answered replies; right and low is better"
     return None if plot is None else (title, _render(title, plot))
 
@@ -177,8 +205,16 @@ def choose_cost_measure(rows: Sequence[Row]) -> LowerAxis:
     return _TOKENS if any(costs) and None not in costs else _CALLS
 
 
-def lay_out_two_axes(rows: Sequence[Row], measure: LowerAxis) -> TwoAxesPlot | None:
-    """Lay out HPT-1 against a measure; None: no chatbot has both."""
+def lay_out_two_axes(
+    rows: Sequence[Row], measure: LowerAxis, names: Sequence[str] = ()
+) -> TwoAxesPlot | None:
+    """Lay out HPT-1 against a measure; None: no chatbot has both.
+
+    Args:
+        rows: of a report.
+        measure: the number of the axis below.
+        names: detectors in the order of their colours; empty: that of the rows.
+    """
     detectors = list(dict.fromkeys(row.detector for row in rows))
     shown = [(row, getattr(row, measure.field), row.hpt_1) for row in rows]
     known = [(row, x * measure.scale, hpt) for row, x, hpt in shown if x is not None and hpt is not None]
@@ -191,8 +227,8 @@ def lay_out_two_axes(rows: Sequence[Row], measure: LowerAxis) -> TwoAxesPlot | N
         share = (value - across[0]) / (across[-1] - across[0])
         return round(LEFT + share * (WIDTH - LEFT - RIGHT), 2)
 
-    names = _place_names({row.chatbot: place_x(value) for row, value, _ in known})
-    top = max(name.y for name in names) + 8
+    placed = _place_names({row.chatbot: place_x(value) for row, value, _ in known})
+    top = max(name.y for name in placed) + 8
     floor = top + HEIGHT
 
     def place_y(value: float) -> float:
@@ -207,7 +243,7 @@ def lay_out_two_axes(rows: Sequence[Row], measure: LowerAxis) -> TwoAxesPlot | N
                 y=place_y(hpt),
                 low=None if ci95 is None else place_y(ci95[0]),
                 high=None if ci95 is None else place_y(ci95[1]),
-                detector=number,
+                detector=(names or detectors).index(row.detector),
                 title=(
                     f"{row.chatbot}{mark(row)}, {row.detector}: {value:,.{measure.digits}f} {measure.label}, "
                     f"{hpt:.2f}{describe_interval(ci95)}"
@@ -221,7 +257,7 @@ def lay_out_two_axes(rows: Sequence[Row], measure: LowerAxis) -> TwoAxesPlot | N
         across=measure.label,
         x_ticks=tuple(Tick(place_x(step), f"{step:,.10g}") for step in across),
         y_ticks=tuple(Tick(place_y(step), f"{step:g}") for step in up),
-        names=tuple(names),
+        names=tuple(placed),
         dots=tuple(dots),
     )
 

@@ -7,15 +7,16 @@ script and style sheet, by hash. Markup that came through anyway could not run o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from hallulab.scenarios.chats import record
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.simulator.metrics.failures import RunFailures
 from hallulab.simulator.metrics.fixed_prefix import FixedPrefixSection
-from hallulab.simulator.metrics.metric import LAST, READER
+from hallulab.simulator.metrics.metric import LAST
 from hallulab.simulator.metrics.ranking import explain_intervals
-from hallulab.simulator.metrics.results import COLUMNS
+from hallulab.simulator.metrics.results import COLUMNS, FIRST_COLUMNS
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import PAGES
 from hallulab.simulator.report.build import (
@@ -25,12 +26,14 @@ from hallulab.simulator.report.build import (
     load_metrics,
     render_headlines,
 )
-from hallulab.simulator.report.charts import draw_charts
-from hallulab.simulator.report.reader import Cases, PageFile, build_reader
+from hallulab.simulator.report.charts import draw_charts, draw_first_chart
+from hallulab.simulator.report.first_screen import Address, build_marked_replies, build_rows
+from hallulab.simulator.report.reader import Cases, PageFile, build_reader, name_turn
 from hallulab.simulator.show.columns import group_rows
 from hallulab.simulator.show.document import (
     GAP,
     Details,
+    Folded,
     GroupedTable,
     Markup,
     Paragraph,
@@ -80,15 +83,24 @@ def render_report_page(
         experiment: the text of experiment.json, shown as it is; None: not shown.
     """
     if cases is None:
-        reader = _list_pages(pages, counts)
+        reader, held = _list_pages(pages, counts), {f"{PAGES}/{page.name}": page.ids for page in pages}
     else:
-        reader = build_reader(branched=report.of(FixedPrefixSection).fixed_prefix is not None)
-    document = build_page(report, counts, experiment, reader)
+        reader, held = build_reader(report.of(FixedPrefixSection).fixed_prefix is not None), {"": cases.ids}
+
+    def address(conversation: str, turn: int) -> str | None:
+        where = next((file for file, ids in held.items() if conversation in ids), None)
+        return None if where is None else f"{where}#{name_turn(conversation, turn)}"
+
+    document = build_page(report, counts, experiment, address, reader)
     return render_page(document, None if cases is None else cases.data())
 
 
 def build_page(
-    report: RunReport, counts: RunCounts, experiment: str | None, reader: Section | None = None
+    report: RunReport,
+    counts: RunCounts,
+    experiment: str | None,
+    address: Address,
+    reader: Sequence[Part] = (),
 ) -> ShownDocument:
     """Return the document for pages.
 
@@ -96,40 +108,54 @@ def build_page(
         report: the result of these counts.
         counts: the run, counted.
         experiment: the text of experiment.json, shown as it is; None: not shown.
-        reader: section of the conversations; None: they are elsewhere.
+        address: addresses of the conversations' turns.
+        reader: what shows the conversations; empty: they are elsewhere.
     """
-    shown = [(metric.ORDER, metric.section(report)) for metric in load_metrics()]
+    rows = build_rows(counts.worst, report.detectors, address, counts.conversations)
+    conversations = [*rows, *reader]
+    shown = (metric.section(report) for metric in load_metrics())
     sections = [
         _build_results(report),
-        *(section for order, section in shown if section is not None and order < READER),
-        *(() if reader is None else (reader,)),
-        *(section for order, section in shown if section is not None and order >= READER),
+        *([Section("reader", "Conversations", conversations)] if conversations else []),
+        *(section for section in shown if section is not None),
     ]
     if experiment is not None:
         config = Details("Configuration of the experiment", experiment)
         sections[-1] = replace(sections[-1], parts=[*sections[-1].parts, config])
-    counted = (
-        (len(report.chatbots), "chatbot"),
-        (len(report.detectors), "detector"),
-        (len(counts.personas), "persona"),
-        (counts.conversations, "conversation"),
-        (counts.turns, "turn"),
-    )
+    first, _ = _split_findings(report)
     return ShownDocument(
         "report",
-        ", ".join(sorted(counts.scenarios)) or "empty run",
-        facts=[
-            (", ".join(sorted(counts.models)), "model"),
-            *((number, choose_noun(number, noun)) for number, noun in counted),
-        ],
-        lead=_build_lead(report),
+        _name_scenarios(counts.scenarios),
+        facts=_count_facts(report, counts),
+        lead=[*first, *build_marked_replies(counts.worst, report.detectors, address)],
         sections=sections,
         names=report.detectors,
         coloured=("detector", "all.detector"),
     )
 
 
-def _build_lead(report: RunReport) -> list[Part]:
+def _name_scenarios(scenarios: Collection[str]) -> str:
+    named = sorted(name for name in scenarios if name != record.SCENARIO)
+    return ", ".join(named) or ("Imported conversations" if scenarios else "empty run")
+
+
+def _count_facts(report: RunReport, counts: RunCounts) -> list[tuple[int | str, str]]:
+    """Return what the page's head counts: no persona of chats that were imported or typed by a person."""
+    models = [name for name in sorted(counts.models) if name != record.MODEL]
+    counted = [
+        (len(report.chatbots), "chatbot"),
+        (len(report.detectors), "detector"),
+        *([] if report.imported else [(len(counts.personas), "persona")]),
+        (counts.conversations, "conversation"),
+        (counts.turns, "turn"),
+    ]
+    return [
+        *([(", ".join(models), "model")] if models else []),
+        *((number, choose_noun(number, noun)) for number, noun in counted),
+    ]
+
+
+def _build_lead(report: RunReport) -> list[Paragraph]:
     """Return what was found, what failed much as warnings."""
     warnings = report.of(RunFailures).warnings
     return [
@@ -138,24 +164,37 @@ def _build_lead(report: RunReport) -> list[Part]:
     ]
 
 
+def _split_findings(report: RunReport) -> tuple[list[Paragraph], list[Paragraph]]:
+    """Return the warnings and the first finding, which a page has on top, and the other findings."""
+    lead = _build_lead(report)
+    first = next((at for at, one in enumerate(lead) if one.style == "finding"), len(lead))
+    return lead[: first + 1], lead[first + 1 :]
+
+
 def _build_results(report: RunReport) -> Section:
-    line = any(row.hpt_1_ci95 for row in report.rows)
-    legend = f"dot: estimate{'; line: 95% interval over personas' if line else ''}"
+    """Return the numbers: one chart and five columns, the others folded away."""
+    line = "; line: 95% interval over personas" if any(row.hpt_1_ci95 for row in report.rows) else ""
+    groups = group_rows(report.rows, "detector", report.detectors)
     return Section(
         "results",
         "Results",
         [
-            draw_charts(report.rows, legend),
+            *_split_findings(report)[1],
+            *draw_first_chart(report.rows, report.detectors, line),
             *map(Paragraph, explain_intervals(report)),
-            GroupedTable(COLUMNS, group_rows(report.rows, "detector", report.detectors)),
+            GroupedTable(FIRST_COLUMNS, groups),
+            Folded(
+                "All columns and charts",
+                [GroupedTable(COLUMNS, groups), draw_charts(report.rows, f"dot: estimate{line}")],
+            ),
             *(Paragraph(note, "note") for note in describe_omissions(report)),
             *map(Paragraph, (*describe_models(report), _HOW_COUNTED)),
         ],
     )
 
 
-def _list_pages(pages: Sequence[PageFile], counts: RunCounts) -> Section:
-    """Return the section that leads to the page files."""
+def _list_pages(pages: Sequence[PageFile], counts: RunCounts) -> list[Part]:
+    """Return what leads to the page files."""
     shown = sum(page.conversations for page in pages)
     if shown == counts.conversations:
         words = "So many conversations are"
@@ -163,4 +202,4 @@ def _list_pages(pages: Sequence[PageFile], counts: RunCounts) -> Section:
         words = f"A sample is shown: {shown} of the {counts.conversations} conversations are"
     hint = f"{words} on pages of their own, {len(pages)} files in the folder {PAGES} beside this one."
     links = render_part("hallulab.simulator.report", "pages.html", pages=pages, folder=PAGES)
-    return Section("reader", "Conversations", [Paragraph(hint), Markup(links)])
+    return [Paragraph(hint), Markup(links)]

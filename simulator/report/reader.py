@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
@@ -28,8 +29,9 @@ from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import TurnFlaw
 from hallulab.simulator.report.cited import EvidenceFinder
 from hallulab.simulator.report.scores import LaneScore, read_lane_scores
-from hallulab.simulator.show.document import Markup, Section, ShownDocument
+from hallulab.simulator.show.document import Markup, Part, Section, ShownDocument
 from hallulab.simulator.show.html import render_page, render_part
+from hallulab.simulator.show.reply_text import style_pieces
 
 PASSAGE = "passage"
 """Detail of a sentence: the identifier of the passage that supports it best."""
@@ -67,6 +69,8 @@ class Cases:
         self._given: dict[Case, Sequence[Message]] = {}
         self._speaking: dict[Case, list[str]] = {}
         self.conversations = self.findings = 0
+        self.ids: set[str] = set()
+        """Identifiers of the conversations."""
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Sequence[TurnFlaw]) -> None:
         """Add a conversation; nothing if it is another chatbot's."""
@@ -95,6 +99,7 @@ class Cases:
             "flaws": [{"turn": flaw.turn, "kind": flaw.kind, "detail": flaw.detail} for flaw in flaws],
             "turns": turns,
         }
+        self.ids.add(conversation.id)
         self.conversations += 1
         self.findings += sum(len(turn["findings"]) for turn in turns)
 
@@ -217,7 +222,10 @@ def _turn(
     return {
         "user": turn.user,
         "query": turn.query,
-        "reply": cut_segments(turn.reply, [span for _, span in found]),
+        "reply": [
+            [piece.text, piece.covering, piece.style] if piece.style else [piece.text, piece.covering]
+            for piece in style_pieces(cut_segments(turn.reply, [span for _, span in found]))
+        ],
         "findings": [
             {
                 "detector": detector,
@@ -310,14 +318,18 @@ MOST = 500
 """Conversations up to which a run has no page files, and after which a page file ends with its case."""
 
 
-def build_reader(branched: bool) -> Section:
-    """Return the section in which the page's script shows conversations.
+def name_turn(conversation: str, turn: int) -> str:
+    """Return the fragment of an address that leads to a turn in the page's reader."""
+    return f"chat-{quote(conversation, safe='')}-{turn}"
+
+
+def build_reader(branched: bool) -> list[Part]:
+    """Return what the page's script shows conversations in.
 
     Args:
         branched: whether they branch off from another run.
     """
-    html = render_part("hallulab.simulator.show", "reader.html", branched=branched)
-    return Section("reader", "Conversations", [Markup(html)])
+    return [Markup(render_part("hallulab.simulator.show", "reader.html", branched=branched))]
 
 
 @dataclass(frozen=True)
@@ -330,6 +342,8 @@ class PageFile:
     conversations: int
     findings: int
     """Number of places that detectors flagged."""
+    ids: Collection[str]
+    """Identifiers of the conversations."""
 
 
 class Reader:
@@ -369,13 +383,15 @@ class Reader:
     def _write(self, folder: Path, more: bool) -> None:
         number, listed = len(self.pages) + 1, self.cases.listed
         title = " to ".join(f"{persona}, seed {seed}" for _, persona, seed, _ in (listed[0], listed[-1]))
-        page = PageFile(_name(number), title, self.cases.conversations, self.cases.findings)
+        held = self.cases
+        page = PageFile(_name(number), title, held.conversations, held.findings, held.ids)
         links = [("Report", "../report.html")]
         if number > 1:
             links.append(("← Earlier conversations", _name(number - 1)))
         if more:
             links.append(("Later conversations →", _name(number + 1)))
-        document = ShownDocument("report", title, sections=[build_reader(self._branched)], links=links)
+        section = Section("reader", "Conversations", build_reader(self._branched))
+        document = ShownDocument("report", title, sections=[section], links=links)
         text = render_page(document, self.cases.data())
         (folder / page.name).write_text(text, encoding="utf-8")
         self.pages.append(page)

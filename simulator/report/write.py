@@ -32,6 +32,7 @@ from hallulab.simulator.report.facts import (
     load_pack,
     order_names,
 )
+from hallulab.simulator.report.first_screen import Address
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.scores import read_lane_scores
 from hallulab.simulator.report.shards import choose_cases, count_shards
@@ -114,8 +115,12 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
     return run.count(journals.current(run.saved), lambda conversation, verdicts, flaws: None).report()
 
 
-def view_run(folder: RunFolder) -> ShownDocument:
+def view_run(folder: RunFolder, address: Address) -> ShownDocument:
     """Return the page of a folder's report without its conversations. Nothing is written.
+
+    Args:
+        folder: the run.
+        address: addresses of the conversations' turns.
 
     Raises:
         UsageError: experiment.json or the journals are wrong.
@@ -123,7 +128,7 @@ def view_run(folder: RunFolder) -> ShownDocument:
     run = _RunReporter(folder)
     journals = folder.read_journals().current(run.saved)
     counts = run.count(journals, lambda conversation, verdicts, flaws: None)
-    return build_page(counts.report(), counts, run.saved.text() if run.saved else None)
+    return build_page(counts.report(), counts, run.saved.text() if run.saved else None, address)
 
 
 class _RunReporter:

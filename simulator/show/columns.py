@@ -63,6 +63,8 @@ class Column:
     """Only wide terminals show it."""
     warns: Callable[[Any], bool] = lambda value: False
     """Says of a value whether it calls for attention."""
+    address: str | None = None
+    """Field with the address that a page links the value to; None: it is no link."""
     sign: Callable[[Any], tuple[str, str]] = lambda row: ("", "")
     """Sign behind the value of a row, and its explanation on a page."""
 

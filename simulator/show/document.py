@@ -155,6 +155,40 @@ class Figures:
 
 
 @dataclass(frozen=True)
+class MarkedReply:
+    """A flagged reply beside the evidence that bears on it."""
+
+    where: str
+    """Chatbot, persona and turn."""
+    pieces: Sequence[tuple[str, bool, str]]
+    """Its text in pieces: whether a piece is marked, and its style (`show.reply_text.Style`)."""
+    by: str
+    """Name of the detector that marks it."""
+    verdicts: Sequence[tuple[str, str]]
+    """Names of the detectors, and their verdicts in words."""
+    reason: str
+    """Reason of the detector that marks it, or empty."""
+    evidence: str
+    """The sentence that is nearest to the marked words, or empty."""
+    source: str
+    """Document of this sentence, or why there is none."""
+    link: tuple[str, str] | None = None
+    """Text and address of a link."""
+
+
+@dataclass(frozen=True)
+class MarkedReplies:
+    """Replies to be read first."""
+
+    title: str
+    meaning: str
+    """By which rule they were chosen."""
+    replies: Sequence[MarkedReply]
+    on: Collection[Medium] = PAGE
+    kind: ClassVar[str] = "marked"
+
+
+@dataclass(frozen=True)
 class Details:
     """A text that is folded away, with its line breaks."""
 
@@ -173,7 +207,28 @@ class Markup:
     kind: ClassVar[str] = "markup"
 
 
-Part = Paragraph | Heading | GroupedTable | Bullets | NotableReplies | Figures | Details | Markup
+@dataclass(frozen=True)
+class Folded:
+    """Parts that are folded away, such as a table with all its columns; no script opens them."""
+
+    summary: str
+    parts: Sequence[Part]
+    on: Collection[Medium] = PAGE
+    kind: ClassVar[str] = "folded"
+
+
+Part = (
+    Paragraph
+    | Heading
+    | GroupedTable
+    | Bullets
+    | NotableReplies
+    | MarkedReplies
+    | Figures
+    | Details
+    | Markup
+    | Folded
+)
 
 
 @dataclass(frozen=True)
@@ -233,5 +288,7 @@ def _keep(parts: Iterable[Part], medium: Medium) -> list[Part]:
                 for case in part.cases
             ]
             part = replace(part, cases=cases)
+        if isinstance(part, Folded):
+            part = replace(part, parts=_keep(part.parts, medium))
         kept.append(part)
     return kept

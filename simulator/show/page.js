@@ -104,8 +104,8 @@
     return positions.map((place) => turn.findings[place]).filter((item) => !hidden.detectors.has(item.detector));
   }
 
-  function flagged(text, findings) {
-    const mark = make("mark", "", text);
+  function flagged(parts, findings) {
+    const mark = make("mark", "", ...parts);
     const detectors = [...new Set(findings.map((item) => item.detector))];
     const tints = detectors.map((detector) => `var(--b${detector % COLOURS})`);
     mark.style.background = tints.length > 1 ? `linear-gradient(${tints.join(",")})` : tints[0];
@@ -119,17 +119,20 @@
     return mark;
   }
 
-  // Neighbouring pieces that look the same with the detectors now shown become one.
+  const STYLES = { bold: "b", italic: "i", code: "code" };
+
+  // Neighbouring pieces that the same detectors flag are one mark, of one or more styles.
   function replyOf(turn) {
     const pieces = [];
-    for (const [text, positions] of turn.reply) {
+    for (const [text, positions, style] of turn.reply) {
       const findings = visible(turn, positions);
       const last = pieces[pieces.length - 1];
       const same = last && last.findings.length === findings.length && last.findings.every((item, place) => item === findings[place]);
-      if (same) last.text += text;
-      else pieces.push({ text, findings });
+      const part = STYLES[style] ? make(STYLES[style], "", text) : text;
+      if (same) last.parts.push(part);
+      else pieces.push({ parts: [part], findings });
     }
-    return make("p", "reply", ...pieces.map(({ text, findings }) => (findings.length ? flagged(text, findings) : text)));
+    return make("p", "reply", ...pieces.flatMap(({ parts, findings }) => (findings.length ? [flagged(parts, findings)] : parts)));
   }
 
   function unlocated(turn) {
@@ -230,7 +233,8 @@
     const title = make("div", "cell head", make("h3", "", data.chatbots[chatbot]));
     if (!chat) return title;
     const counts = data.detectors.map((name, detector) => `${name} ${chat.turns.reduce((sum, turn) => sum + turn.findings.filter((item) => item.detector === detector).length, 0)}`);
-    title.append(make("p", "", `${counted(chat.turns.length, "turn")}, ended: ${words(chat.stop)}`), make("p", "", `flagged: ${counts.join(", ")}`));
+    const ended = chat.stop === "unknown" ? "" : `, ended: ${words(chat.stop)}`;
+    title.append(make("p", "", `${counted(chat.turns.length, "turn")}${ended}`), make("p", "", `flagged: ${counts.join(", ")}`));
     if (chat.error) title.append(make("p", "bad", `error: ${chat.error}`));
     for (const flaw of chat.flaws) {
       title.append(make("p", "bad", `simulated user, turn ${data.cases[current].turn + flaw.turn + 1}: ${words(flaw.kind)} (${flaw.detail})`));
@@ -297,13 +301,39 @@
       const button = make("button", "", `${item.persona.name || item.persona.id}, ${data.chatbots[one.chatbot]}, turn ${item.turn + one.position + 1}`);
       button.type = "button";
       button.addEventListener("click", () => {
-        go(one.place);
-        const reply = document.getElementById(`reply-${one.chatbot}-${one.position}`);
-        if (reply) reply.scrollIntoView({ block: "center", inline: "center" });
+        visit(one);
       });
       list.append(make("li", "", button, ` flagged by ${one.flagging.join(", ")} only`));
     }
     box.append(list);
+  }
+
+  function visit(one) {
+    go(one.place);
+    const reply = document.getElementById(`reply-${one.chatbot}-${one.position}`);
+    if (reply) reply.scrollIntoView({ block: "center", inline: "center" });
+  }
+
+  /* Show the turn that the address names; return whether it names one. */
+  function follow() {
+    let named = "";
+    try {
+      named = decodeURIComponent(location.hash.slice(1));
+    } catch {
+      return false; // no address of ours
+    }
+    for (const [place, item] of data.cases.entries()) {
+      for (const [chatbot, chat] of item.chats.entries()) {
+        if (!chat || !named.startsWith(`chat-${chat.id}-`)) continue;
+        const position = Number(named.slice(`chat-${chat.id}-`.length));
+        if (!chat.turns[position]) continue;
+        hidden.chatbots.delete(chatbot);
+        document.querySelectorAll("#chatbot-toggles input")[chatbot].checked = true;
+        visit({ place, chatbot, position });
+        return true;
+      }
+    }
+    return false;
   }
 
   function key(item) {
@@ -374,5 +404,8 @@
   document.getElementById("controls").addEventListener("submit", (event) => event.preventDefault());
   const disputed = disputes();
   listDisputes(disputed);
-  go(disputed.length ? disputed[0].place : 0);
+  const counts = data.cases.map(count);
+  go(disputed.length ? disputed[0].place : counts.indexOf(Math.max(...counts)));
+  follow();
+  window.addEventListener("hashchange", follow);
 })();

@@ -85,7 +85,7 @@ class RunReports:
             last = self._last.get(key)
             if last is None or (last.state != state and last.found.done()):
                 last = self._last[key] = _MadeReport(state, Future())
-                threading.Thread(target=self._make, args=(run.folder, last.found), daemon=True).start()
+                threading.Thread(target=self._make, args=(run, last.found), daemon=True).start()
         try:
             self._ready[key] = last.found.result(WAIT_S)
         except TimeoutError:
@@ -97,10 +97,13 @@ class RunReports:
         last = self._last.get(str(run.folder.path))
         return last is not None and not last.found.done()
 
-    def _make(self, folder: RunFolder, found: Future[KnownReport]) -> None:
+    def _make(self, run: ShownRun, found: Future[KnownReport]) -> None:
+        def address(conversation: str, turn: int) -> str:
+            return f"{run.address_chat(conversation)}#turn-{turn}"
+
         with self._working:
             try:
-                found.set_result(KnownReport(view_run(folder).of("page"), None))
+                found.set_result(KnownReport(view_run(run.folder, address).of("page"), None))
             except UsageError as error:
                 found.set_result(KnownReport(None, str(error)))
             except Exception as error:  # noqa: BLE001 - raised where it is asked for

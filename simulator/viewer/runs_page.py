@@ -117,6 +117,8 @@ class Fewest(NamedTuple):
     chatbots: Sequence[str]
     """All that tie."""
     hpt: float
+    is_tie: bool = False
+    """True if all that are ranked have the same number: then none has the fewest."""
 
 
 def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
@@ -133,7 +135,8 @@ def find_fewest(rates: Sequence[Rate]) -> list[Fewest]:
         aside = find_set_aside({name: (rate.hpt, rate.answered) for name, rate in own.items()})
         ranked = {name: rate.hpt for name, rate in own.items() if name not in aside}
         least = min(ranked.values())
-        found.append(Fewest(detector, [name for name, hpt in ranked.items() if hpt == least], least))
+        fewest = [name for name, hpt in ranked.items() if hpt == least]
+        found.append(Fewest(detector, fewest, least, len(fewest) == len(ranked) > 1))
     return found
 
 

@@ -64,7 +64,9 @@ from hallulab.simulator.metrics import (
     tokens,
 )
 from hallulab.simulator.metrics import citations as cited
+from hallulab.simulator.report import first_screen
 from hallulab.simulator.report.scores import LaneScore
+from hallulab.simulator.show import reply_text
 from hallulab.simulator.statistics.agreement import MarkedUnit, compute_disorder
 from hallulab.simulator.viewer import conversation_page as page
 from tests.builders import conversation, scored
@@ -467,6 +469,12 @@ TABLE: dict[Callable[..., Any], Case] = {
     page.show_turns: lambda text: page.show_turns(
         talk(text).conversation, [judged(text)], [LaneScore("d", "d", None)]
     ),
+    first_screen.find_nearest: lambda text: first_screen.find_nearest(talk(text).conversation.turns[0], text),
+    first_screen.cut_excerpt: lambda text: first_screen.cut_excerpt(
+        text, [Span(start=9, end=19, text="x")], Span(start=9, end=19, text="x")
+    ),
+    reply_text.find_stretches: reply_text.find_stretches,
+    reply_text.style_pieces: lambda text: reply_text.style_pieces([(text[:9], ()), (text[9:], (0,))]),
     page.show_passages: lambda text: page.show_passages(talk(text).conversation.turns[0]),
     page.find_citation: lambda text: page.find_citation(
         Span(start=0, end=1, text=text, evidence=text, reason=text),

@@ -25,6 +25,7 @@ MODULES = (
     "agents.models.written_calls",
     "agents.users.leaked_plans",
     "scenarios.packs.documents",
+    "simulator.show.reply_text",
     "simulator.viewer.conversation_page",
 )
 TEXTS = re.compile(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import tracemalloc
 from collections.abc import Callable
@@ -62,7 +63,8 @@ def test_imported_chats_are_judged_and_reported(hallulab: CommandLine, chats: Ch
     assert cells["document", "(none)"]["share"] is None
     with (run / "concentration.csv").open(newline="") as file:
         assert len([*csv.DictReader(file)]) == len(report["concentration"])
-    assert "there is no simulated user to audit" in (run / "report.html").read_text()
+    sections = re.findall('<section id="(.+?)"', (run / "report.html").read_text())
+    assert sections == ["results", "reader", "depth", "concentration", "answered", "user_messages"]
     assert hallulab("report", run).code == 0
     assert hallulab("export", run, "--detector", "lexical", "--out", tmp_path / "replies.jsonl").code == 0
 

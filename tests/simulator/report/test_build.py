@@ -143,7 +143,7 @@ def test_with_too_few_personas_to_rank_any_the_first_sentences_leave_out_who_ans
 ) -> None:
     made = report({**TIE, "set_aside": ["c"], "pairs": pairs}, a=0.5, b=0.5, c=0.0)
     assert len(render_headlines(made)) == sentences
-    assert describe_planning(made)[0].startswith("d: a and b have the fewest of those ranked (without c) in ")
+    assert describe_planning(made)[0].startswith("d: a and b have equally many (c not ranked) in ")
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,15 @@ def test_with_too_few_personas_to_rank_any_the_first_sentences_leave_out_who_ans
             "variance at most; the rest takes more personas.",
         ),
         (
+            {**TIE, "pairs": 2},
+            {"a": 0.5, "b": 0.5, "c": 0.75},
+            "d: a and b have the fewest in this run. The personas that tell a and b apart are not planned: "
+            "they differ by the same with every persona.",
+        ),
+        (
             {**TIE, "lowest": ["a", "b", "c"], "pairs": 2},
             {"a": 0.5, "b": 0.5, "c": 0.5},
-            "d: a, b and c have the fewest in this run. The personas that tell a and b apart are not "
+            "d: a, b and c have equally many in this run. The personas that tell a and b apart are not "
             "planned: they differ by the same with every persona.",
         ),
     ],

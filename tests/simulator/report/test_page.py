@@ -88,7 +88,7 @@ def test_the_page_says_which_chatbots_failed_and_trusts_no_error() -> None:
 def test_a_flagged_span_is_clicked_and_gives_its_reason(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     show(chromium, tmp_path, page())
     toggle(chromium, "detector-toggles", "metarag")
-    mark = find(chromium, "mark")[0]
+    mark = find(chromium, "#lanes mark")[0]
     assert mark.text == "The seller must answer your notice within 7 days under section 12A of the Act."
     mark.click()
     panel = find(chromium, "#finding")[0]
@@ -121,7 +121,7 @@ def test_words_are_coloured_by_their_scores_and_sentences_have_their_evidence(
     assert len({colours[0], colours[1], colours[3]}) == 3
     shown = find(chromium, ".cell details[open]")[0].text
     assert "Best passage, a#0: The pool <b>opens</b> at 7." in shown
-    find(chromium, "mark")[0].click()
+    find(chromium, "#lanes mark")[0].click()
     assert "unsupported with probability 0.9" in find(chromium, "#finding")[0].text
     assert chromium.get_log("browser") == []
 
@@ -129,7 +129,7 @@ def test_words_are_coloured_by_their_scores_and_sentences_have_their_evidence(
 @in_browser
 def test_the_keyboard_opens_and_closes_a_finding(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     show(chromium, tmp_path, page())
-    for _ in range(25):
+    for _ in range(60):
         chromium.switch_to.active_element.send_keys(Keys.TAB)
         if chromium.switch_to.active_element.tag_name == "mark":
             break
@@ -141,18 +141,18 @@ def test_the_keyboard_opens_and_closes_a_finding(chromium: webdriver.Chrome, tmp
 @in_browser
 def test_a_detector_can_be_switched_off(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     show(chromium, tmp_path, page())
-    both = len(find(chromium, "mark"))
+    both = len(find(chromium, "#lanes mark"))
     toggle(chromium, "detector-toggles", "metarag")
-    one = len(find(chromium, "mark"))
+    one = len(find(chromium, "#lanes mark"))
     toggle(chromium, "detector-toggles", "halludetect")
     assert both > one > 0
-    assert find(chromium, "mark") == []
+    assert find(chromium, "#lanes mark") == []
 
 
 @in_browser
 def test_where_two_detectors_agree_the_panel_shows_both(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     show(chromium, tmp_path, page())
-    overlap = next(item for item in find(chromium, "mark") if "\n" in str(item.get_attribute("title")))
+    overlap = next(item for item in find(chromium, "#lanes mark") if "\n" in str(item.get_attribute("title")))
     overlap.click()
     assert [item.text for item in find(chromium, "#finding h3")] == [
         "halludetect\nseverity 5 of 5",
@@ -212,11 +212,11 @@ def test_markup_in_any_text_is_shown_as_text(chromium: webdriver.Chrome, tmp_pat
     first.click()
     chromium.execute_script("for (const closed of arguments[0]) closed.click()", others)
     assert len(find(chromium, ".cell details[open]")) == 1 + len(others) > 1
-    find(chromium, "mark")[0].click()
-    assert find(chromium, ".reply")[0].text == (
+    find(chromium, "#lanes mark")[0].click()
+    assert find(chromium, "#lanes .reply")[0].text == (
         "See <script>alert(1)</script> and <img src=x onerror=alert(2)> </script><!-- & more 😀 here."
     )
-    assert find(chromium, "mark")[0].text.strip() == "😀"
+    assert find(chromium, "#lanes mark")[0].text.strip() == "😀"
     assert "<img src=x onerror=alert(2)> is no fact" in find(chromium, "#finding .reason")[0].text
     assert find(chromium, "img, #lanes script, #finding script") == []
     with pytest.raises(NoAlertPresentException):
@@ -293,10 +293,11 @@ def test_six_personas_have_intervals() -> None:
     assert hint(html) == []
     sections = {part.split('"', 2)[1]: part for part in html.split("<section")[1:]}
     columns = {name: part.count('<span class="ci">[95% CI]</span>') for name, part in sections.items()}
-    # Ten rows in three charts, and 15 turns of chatbots under detectors; at 2, all have the same number.
-    assert sections["results"].count('class="whisker"') == 3 * 10
+    # Five rows in the first chart, ten in the folded ones, and 15 turns of chatbots under detectors; at 2,
+    # all have the same number.
+    assert sections["results"].count('class="whisker"') == 5 + 3 * 10
     assert sections["depth"].count('class="whisker"') == 13
-    expected = {"results": 2, "concentration": 1, "comparisons": 6, "audit": 4}
+    expected = {"results": 1 + 2, "concentration": 1, "comparisons": 6, "audit": 4}
     assert {name: columns[name] for name in expected} == expected
     assert "line: 95% interval over personas" in html
     assert "there is no interval." not in html
@@ -316,9 +317,9 @@ def test_a_chatbot_that_is_judged_by_its_own_verifier_has_a_sign_with_the_reason
     report = run.report(claim_checks=checks)
     html = render_page(report, run.conversations, run.verdicts, flaws=run.flaws, personas=run.personas)
     reason = "fact-checker verifies its claims with &lt;b&gt;m&lt;/b&gt;, by which metarag judges, too"
-    assert html.count(f'<th scope="row">fact-checker<abbr title="{reason}">†</abbr></th>') == 2
+    assert html.count(f'<th scope="row">fact-checker<abbr title="{reason}">†</abbr></th>') == 3
     assert '<p class="note">† The model by which metarag judges also verifies what fact-checker says' in html
-    assert html.count("<abbr") == 2
+    assert html.count("<abbr") == 3
     assert "†" not in page()
 
 

@@ -45,6 +45,18 @@ def test_conversations_are_in_page_files_and_the_report_links_to_them(run: RunFo
     assert len({id for ids in found for id in ids}) == 10
 
 
+def test_worst_replies_and_rows_lead_to_the_page_file_of_their_conversation(run: RunFolder) -> None:
+    write_reports(run)
+    links = re.findall(r'<a href="report-pages/(page-\d+\.html#[^"]+)">([^<]+)</a>', run.page.read_text())
+    assert links[:4] == [
+        ("page-00003.html#chat-agent-4-0", "Read the conversation"),
+        ("page-00003.html#chat-vanilla-4-0", "Read the conversation"),
+        ("page-00003.html#chat-agent-4-0", "asha, turn 1"),
+        ("page-00003.html#chat-vanilla-4-0", "asha, turn 1"),
+    ]
+    assert links[4] == ("page-00001.html#chat-agent-0-0", "asha, turn 1")
+
+
 def test_page_files_lead_to_their_neighbours_and_load_nothing(run: RunFolder) -> None:
     write_reports(run)
     first, second, third = (file.read_text() for file in sorted(run.pages.iterdir()))

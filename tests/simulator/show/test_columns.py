@@ -14,6 +14,7 @@ from rich.console import Console
 from hallulab.simulator.bench.tables import COSTS, LEVELS, ROWS, SPANS
 from hallulab.simulator.bench.tables import TABLES as BENCH
 from hallulab.simulator.metrics.results import COLUMNS as RESULTS
+from hallulab.simulator.metrics.results import FIRST_COLUMNS
 from hallulab.simulator.report.build import load_metrics
 from hallulab.simulator.show.columns import (
     Column,
@@ -74,7 +75,9 @@ def test_the_page_of_a_benchmark_has_the_declared_columns(columns: Sequence[Colu
 
 def test_the_page_of_a_run_has_the_declared_columns_with_their_hints() -> None:
     html = run_page(twins=2)
-    assert headings(html, 'id="results"') == [column.label for column in RESULTS]
+    assert headings(html, 'id="results"') == [column.label for column in FIRST_COLUMNS]
+    assert headings(html, "<summary>All columns") == [column.label for column in RESULTS]
+    assert len(FIRST_COLUMNS) == 5
     assert '<th scope="col" title="name of the chatbot">Chatbot</th>' in html
 
 

@@ -213,14 +213,19 @@ def test_the_fewest_hallucinations_are_those_a_turn() -> None:
         Rate("c", "d", 0, 0, 4, 0),
         Rate("a", "e", 0, 0, 4, 0),
     ]
-    assert find_fewest(rates) == [("d", ["b"], 0.25)]
+    assert find_fewest(rates) == [("d", ["b"], 0.25, False)]
 
 
 def test_a_chatbot_that_declines_never_has_the_fewest_hallucinations() -> None:
     rates = [Rate("a", "d", 4, 2, 4, 0), Rate("silent", "d", 4, 0, 0, 4)]
-    assert find_fewest(rates) == [("d", ["a"], 0.5)]
+    assert find_fewest(rates) == [("d", ["a"], 0.5, False)]
 
 
 def test_all_that_tie_have_the_fewest_hallucinations() -> None:
     rates = [Rate("a", "d", 6, 2, 6, 0), Rate("b", "d", 3, 1, 3, 0), Rate("c", "d", 4, 4, 4, 0)]
-    assert find_fewest(rates) == [("d", ["a", "b"], 2 / 6)]
+    assert find_fewest(rates) == [("d", ["a", "b"], 2 / 6, False)]
+
+
+def test_where_all_tie_none_has_the_fewest_hallucinations() -> None:
+    rates = [Rate("a", "d", 6, 2, 6, 0), Rate("b", "d", 3, 1, 3, 0), Rate("a", "e", 2, 1, 2, 0)]
+    assert find_fewest(rates) == [("d", ["a", "b"], 2 / 6, True), ("e", ["a"], 0.5, False)]
