@@ -74,7 +74,7 @@ def _format_range(low: float, high: float) -> str:
 
 
 class _WhereCounted(ProgressColumn):
-    """How much is done, for tasks of which it is known how much there is."""
+    """How much is done, for tasks in which something is counted."""
 
     def __init__(self, inner: ProgressColumn) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class _WhereCounted(ProgressColumn):
 
     def render(self, task: Task) -> RenderableType:
         """See `ProgressColumn`."""
-        return Text() if task.total is None else self._inner.render(task)
+        return Text() if task.total is None and not task.completed else self._inner.render(task)
 
 
 class _Description(ProgressColumn):
@@ -181,16 +181,18 @@ class LoggedProgress(TimedProgress):
         self.console.print(self.make_tasks_table(tasks))
 
 
-def bars(quiet: bool, amount: ProgressColumn | None = None) -> Progress:
+def bars(quiet: bool, amount: ProgressColumn | None = None, transient: bool = False) -> Progress:
     """Make bars on stderr with the time left; lines if stderr is no terminal; nothing if `quiet`.
 
     Args:
         amount: the column for how much is done; by default as `3/8`.
+        transient: whether a terminal forgets them when they end.
     """
     what = _Description()
     numbers = (_WhereCounted(amount or MofNCompleteColumn()), TimeElapsedColumn(), TimeLeft())
     if quiet or sys.stderr.isatty():
-        return TimedProgress(what, BarColumn(), *numbers, console=Console(stderr=True), disable=quiet)
+        console = Console(stderr=True)
+        return TimedProgress(what, BarColumn(), *numbers, console=console, disable=quiet, transient=transient)
     return LoggedProgress(what, *numbers, console=Console(stderr=True, width=_LOG_WIDTH))
 
 
@@ -200,7 +202,7 @@ def showing(phase: str, quiet: bool = False) -> Iterator[None]:
 
     No other progress may be shown meanwhile: two displays would draw over each other on a terminal.
     """
-    with bars(quiet) as shown:
+    with bars(quiet, transient=True) as shown:
         task = shown.add_task(phase, total=None)
         yield
         shown.update(task, total=1, completed=1)
@@ -213,14 +215,16 @@ def shown_progress(quiet: bool = False) -> Iterator[Listener]:
         yield silent
         return
     with bars(quiet, TaskProgressColumn()) as shown:
-        yield _Steps(shown, announced=not sys.stderr.isatty())
+        yield _Steps(shown, shown.add_task("getting ready", total=None), announced=not sys.stderr.isatty())
 
 
 class _Steps:
     """A listener with one task for each step; what a thread did before is shown as complete."""
 
-    def __init__(self, shown: Progress, announced: bool) -> None:
+    def __init__(self, shown: Progress, before: TaskID, announced: bool) -> None:
         self._shown = shown
+        self._before = before
+        """The task that is shown until the first step."""
         self._announced = announced
         self._steps: dict[int, tuple[str, TaskID]] = {}
         """Thread → the step that it is at, and its task."""
@@ -229,6 +233,7 @@ class _Steps:
         thread = threading.get_ident()
         step, task = self._steps.get(thread, (None, None))
         if task is None or progress.step != step:
+            self._shown.update(self._before, total=1, completed=1, visible=False)
             if task is not None:
                 total = self._shown.tasks[task].total or 1
                 self._shown.update(task, total=total, completed=total)

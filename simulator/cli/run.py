@@ -34,7 +34,7 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
             raise UsageError(f"--no-judge prints the run folder only. Leave out {flag}, or --no-judge.")
     folder, scenario = run_until_stopped(run_from_options(options))
     if not options.no_judge and not options.estimate:
-        show_report(folder, as_json, scenario)
+        show_report(folder, as_json, scenario, quiet=options.quiet)
         return
     found = find_failed_conversations(folder)
     print_warnings(found)
@@ -59,7 +59,7 @@ def detect(options: DetectOptions, as_json: AsJson = False) -> None:
     from hallulab.simulator.engine.command import detect_from_options
 
     folder, scenario = run_until_stopped(detect_from_options(options))
-    show_report(folder, as_json, scenario)
+    show_report(folder, as_json, scenario, quiet=options.quiet)
 
 
 @expand_options
@@ -76,11 +76,13 @@ def judge(options: JudgeOptions, as_json: AsJson = False) -> None:
     from hallulab.simulator.records.importing import import_from_options
 
     plan = run_until_stopped(plan_judging(options, Path(str(options.chats))))
-    folder, format, counts, reading = run_until_stopped(import_from_options(plan.imports))
+    folder, format, counts, reading = run_until_stopped(
+        import_from_options(plan.imports, quiet=options.quiet)
+    )
     tell_import(counts, format, reading, folder.path, err=as_json)
     with plan.naming_continuation():
         folder, scenario = run_until_stopped(detect_from_options(plan.detects))
-    show_report(folder, as_json, scenario)
+    show_report(folder, as_json, scenario, quiet=options.quiet)
     if plan.asks_no_model:
         print_lines(WORTH, err=as_json)
     if not as_json:
@@ -98,7 +100,7 @@ def branch(options: BranchOptions, as_json: AsJson = False) -> None:
     from hallulab.simulator.engine.command import branch_from_options
 
     folder, scenario = run_until_stopped(branch_from_options(options))
-    show_report(folder, as_json, scenario)
+    show_report(folder, as_json, scenario, quiet=options.quiet)
 
 
 @expand_options

@@ -19,6 +19,7 @@ from hallulab.agents.models.batch import MOST_WAVES, BatchTransport
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import PatientTransport, make_network
+from hallulab.agents.progress import showing, shown_progress
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import list_model_warnings
 from hallulab.detectors.base.protocol import Detector
@@ -239,8 +240,9 @@ async def serve_models(
     async with AsyncExitStack() as until_the_end:
         revision = None
         with ExitStack() as progress:
+            if needed and not here:
+                progress.enter_context(showing("asking the models whether they answer", settings.quiet))
             if here:
-                from hallulab.agents.progress import shown_progress
                 from hallulab.agents.serving.server import serve
 
                 serving = serve if waves is None else partial(serve_waves, waves)
@@ -324,7 +326,5 @@ def _build_pool(
 
 async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
     """Make the vectors now, not in the first search."""
-    from hallulab.agents.progress import shown_progress
-
     with shown_progress(quiet) as on_progress:
         await asyncio.to_thread(knowledge.build, on_progress)
