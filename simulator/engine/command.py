@@ -65,11 +65,8 @@ async def run_from_options(
         OperationalError: server, endpoint or disk failed.
     """
     folder = RunFolder(to_path(options.out) or name_folder_by_time())
-    experiment = load_asked_experiment(options)
+    experiment = load_experiment_to_play(options)
     settings = RunSettings.from_options(options, options.fresh, options.batch)
-    if options.estimate:
-        few = {"limit": SAMPLED, "repeats": 1, "count": None, "until_decided": None}
-        experiment = experiment.model_copy(update=few)
     return folder, await run_in_folder(experiment, folder, settings, not options.no_judge, strategy)
 
 
@@ -86,6 +83,17 @@ def load_asked_experiment(options: RunOptions) -> Experiment:
         "until_decided": _read_deciding(options),
     }
     return load_experiment(options.config_path, fields)
+
+
+def load_experiment_to_play(options: RunOptions) -> Experiment:
+    """Return the experiment that options ask for; with `estimate`, that of two of its personas.
+
+    Raises:
+        UsageError: the experiment has a contradiction.
+    """
+    experiment = load_asked_experiment(options)
+    few = {"limit": SAMPLED, "repeats": 1, "count": None, "until_decided": None}
+    return experiment.model_copy(update=few) if options.estimate else experiment
 
 
 def _read_deciding(options: RunOptions) -> dict[str, Any] | None:
