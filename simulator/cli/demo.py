@@ -82,7 +82,7 @@ def _show_run(options: RunOptions) -> None:
     from hallulab.simulator.cli.run import tell_forecast
     from hallulab.simulator.decide.run import run_from_options
 
-    tell_forecast(options)
-    folder, scenario = run_until_stopped(run_from_options(options))
+    running = run_from_options(options, partial(tell_forecast, options))
+    folder, scenario = run_until_stopped(running)
     show_report(folder, False, scenario)
     open_in_browser(folder.page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from hallulab.agents.concurrency import run_until_stopped
@@ -34,8 +35,8 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
     for flag, given in (("--estimate", options.estimate), ("--json", as_json)):
         if options.no_judge and given:
             raise UsageError(f"--no-judge prints the run folder only. Leave out {flag}, or --no-judge.")
-    tell_forecast(options)
-    folder, scenario = run_until_stopped(run_from_options(options))
+    running = run_from_options(options, partial(tell_forecast, options))
+    folder, scenario = run_until_stopped(running)
     if not options.no_judge and not options.estimate:
         show_report(folder, as_json, scenario, quiet=options.quiet)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,13 @@ SAMPLED = 2
 
 
 async def run_from_options(
-    options: RunOptions, strategy: Strategy | None = None
+    options: RunOptions, strategy: Strategy | None = None, on_start: Callable[[], object] | None = None
 ) -> tuple[RunFolder, Scenario]:
     """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
+
+    Args:
+        options: of the command.
+        strategy: see `run_experiment`, as for `on_start`.
 
     Returns:
         The run folder, and the pack.
@@ -67,7 +71,7 @@ async def run_from_options(
     folder = RunFolder(to_path(options.out) or name_folder_by_time())
     experiment = load_experiment_to_play(options)
     settings = RunSettings.from_options(options, options.fresh, options.batch)
-    return folder, await run_in_folder(experiment, folder, settings, not options.no_judge, strategy)
+    return folder, await run_in_folder(experiment, folder, settings, not options.no_judge, strategy, on_start)
 
 
 def load_asked_experiment(options: RunOptions) -> Experiment:
@@ -117,6 +121,7 @@ async def run_in_folder(
     settings: RunSettings,
     judge: bool,
     strategy: Strategy | None = None,
+    on_start: Callable[[], object] | None = None,
 ) -> Scenario:
     """Hold the conversations of an experiment in a folder, and judge them if `judge`; return the pack.
 
@@ -126,6 +131,7 @@ async def run_in_folder(
         settings: how it is run.
         judge: see `run_experiment`.
         strategy: see there; it is for experiments with `until_decided`.
+        on_start: see there.
 
     Raises:
         UsageError: the folder cannot be written, or as `run_from_options`.
@@ -136,7 +142,9 @@ async def run_in_folder(
         _require_decidable(settings, judge)
     else:
         strategy = None
-    return await run_experiment(experiment, folder, settings, simulate=True, judge=judge, strategy=strategy)
+    return await run_experiment(
+        experiment, folder, settings, simulate=True, judge=judge, strategy=strategy, on_start=on_start
+    )
 
 
 def _require_decidable(settings: RunSettings, judge: bool) -> None:

@@ -206,6 +206,7 @@ async def run_experiment(
     strategy: Strategy | None = None,
     words: UserWords | None = None,
     again: int = 0,
+    on_start: Callable[[], object] | None = None,
 ) -> Scenario:
     """Run an experiment into its folder, and return the pack that it was run with.
 
@@ -219,6 +220,7 @@ async def run_experiment(
         strategy: has the conversations simulated and judged; None: all that are planned, at once.
         words: whom the user has named, where the experiment is a run folder's; None: all of it is the user's.
         again: replies that each detector is asked about again afterwards.
+        on_start: called when all is found to be right, before a model is served or asked.
 
     Raises:
         UsageError: the experiment has a contradiction, or does not fit the folder.
@@ -246,6 +248,8 @@ async def run_experiment(
         with folder.claimed():
             with showing("reading the journals", settings.quiet):
                 journals = _read_journals(folder, settings.fresh, simulate)
+            if on_start is not None:
+                on_start()
             await run.serve()
             provenance = run.describe_provenance()
             made_by = provenance.made_by

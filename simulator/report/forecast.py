@@ -50,7 +50,7 @@ class PastRun(Frozen):
     """Role and name → requests for a reply. The name of a user is that of its chatbot."""
     tokens_per_request: float
     seconds_per_request: float | None
-    """With as many at once as then; None: that number was found out by asking and is not known."""
+    """With as many at once as then; None: that number was found out by asking, or a recording answered."""
 
 
 class RunForecast(Frozen):
@@ -180,7 +180,8 @@ def _read_past_run(folder: RunFolder, experiment: Experiment) -> PastRun | None:
     }
     # A conversation makes one request at a time.
     most = sum(one.conversations for one in lengths)
-    at_once = None if own.concurrency == AUTO else min(own.concurrency, most)
+    replayed = all(line.replayed == line.calls for line in ledger)
+    at_once = None if own.concurrency == AUTO or replayed else min(own.concurrency, most)
     seconds = sum(line.seconds for line in ledger)
     limits = (own.min_turns, own.max_turns) == (experiment.min_turns, experiment.max_turns)
     return PastRun(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -110,9 +111,28 @@ def test_the_rates_of_an_earlier_run_are_those_of_its_report(demo_replay: RunFol
     assert past.tokens_per_request == pytest.approx(
         sum((line.prompt_tokens or 0) + (line.completion_tokens or 0) for line in ledger) / calls
     )
-    assert past.seconds_per_request == pytest.approx(sum(line.seconds for line in ledger) / calls / 10)
+    assert past.seconds_per_request is None, "a recording answered, whose seconds are another machine"
     again = forecast(saved.experiment, load_without_documents(saved.experiment.scenario), earlier=past)
     assert again.requests == pytest.approx(calls)
+
+
+def test_the_rate_of_a_run_is_its_seconds_over_those_that_were_at_once(
+    demo_replay: RunFolder, tmp_path: Path
+) -> None:
+    run = RunFolder(tmp_path)
+    (tmp_path / "experiment.json").write_bytes((demo_replay.path / "experiment.json").read_bytes())
+    made = json.loads(demo_replay.report.read_text())
+    for line in made["ledger"]:
+        line["replayed"] = 0
+    run.report.write_text(json.dumps(made))
+    saved = run.read_experiment()
+    assert saved is not None
+    past = find_past_run(saved.experiment, [tmp_path])
+    assert past is not None
+    # 16 may be at once, and ten conversations ask one after the other.
+    assert past.seconds_per_request == pytest.approx(
+        sum(line["seconds"] for line in made["ledger"]) / sum(line["calls"] for line in made["ledger"]) / 10
+    )
 
 
 def test_the_requests_known_beforehand_are_near_those_of_a_recorded_run(
