@@ -40,6 +40,7 @@ def clock() -> Clock:
 def beat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have logs look at the clock when a test says so, and not by themselves."""
     monkeypatch.setattr("hallulab.agents.progress.BEAT", 1000.0)
+    monkeypatch.setattr("hallulab.agents.progress.FIRST_LINE_AFTER", 1.5)
 
 
 @pytest.fixture
