@@ -1,6 +1,6 @@
-"""What a run will take, counted from its plan and an earlier run's report before anything is asked.
+"""Forecast of a run, counted from its plan and an earlier run's report before anything is asked.
 
-`hallulab run` and the viewer's page *Start a run* say it; `--estimate` plays two personas instead.
+`hallulab run` and the viewer's page *Start a run* show it; `--estimate` plays two personas instead.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PastRun(Frozen):
 
 
 class RunForecast(Frozen):
-    """What a run will take."""
+    """Size, tokens and time of a run that has not begun."""
 
     conversations: int
     requests: float
@@ -90,7 +90,7 @@ class RunForecast(Frozen):
 def forecast(
     experiment: Experiment, scenario: Scenario, judge: bool = True, earlier: PastRun | None = None
 ) -> RunForecast:
-    """Return what a run will take. Nothing is asked.
+    """Forecast a run. Nothing is asked.
 
     Conversations have as many turns as in the earlier run if the same limits hold, else as many as they may
     have. A reply takes as many requests as there, else those of `REQUESTS`.
