@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 from hallulab.agents.concurrency import run_until_stopped
-from hallulab.agents.progress import showing
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import open_in_browser, print_json, print_lines, print_warnings
 from hallulab.simulator.cli.options import AsJson, expand_options
@@ -25,6 +24,8 @@ def run(options: RunOptions, as_json: AsJson = False) -> None:
 
     Arguments after `--` are passed on to the model server.
     """
+    from hallulab.agents.progress import showing
+
     with showing("loading hallulab", options.quiet):
         from hallulab.simulator.cli.report import show_report
         from hallulab.simulator.decide.run import run_from_options
@@ -79,6 +80,8 @@ def detect(options: DetectOptions, as_json: AsJson = False) -> None:
 
     Arguments after `--` are passed on to the model server.
     """
+    from hallulab.agents.progress import showing
+
     with showing("loading hallulab", options.quiet):
         from hallulab.simulator.cli.report import show_report
         from hallulab.simulator.engine.command import detect_from_options
@@ -94,6 +97,8 @@ def judge(options: JudgeOptions, as_json: AsJson = False) -> None:
     Without --model and --base-url no model is asked, and `combined` judges. Arguments after `--` are passed
     on to the model server.
     """
+    from hallulab.agents.progress import showing
+
     with showing("loading hallulab", options.quiet):
         from hallulab.simulator.cli.data import tell_import
         from hallulab.simulator.cli.report import show_report

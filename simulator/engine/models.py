@@ -231,12 +231,8 @@ async def serve_models(
         OperationalError: a server does not start, an endpoint does not answer, or the recording cannot be
             written.
     """
-    if needed:
-        pool.check_keys()
+    here = check_serving(pool, settings, needed)
     endpoint = pool.get().endpoint
-    here = needed and not endpoint.base_url and not pool.recording.replaying
-    if settings.server_flags and not here:
-        raise UsageError(f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags.")
     async with AsyncExitStack() as until_the_end:
         revision = None
         with ExitStack() as progress:
@@ -260,6 +256,23 @@ async def serve_models(
             for sentence in list_model_warnings(pool):
                 _log.warning(sentence)
         yield revision
+
+
+def check_serving(pool: ModelPool, settings: RunSettings, needed: bool) -> bool:
+    """Check that models can be served, before any is; return whether a server is started here.
+
+    Args:
+        needed: see `serve_models`.
+
+    Raises:
+        UsageError: an API key is missing, or flags are given for a server that is not started.
+    """
+    if needed:
+        pool.check_keys()
+    here = needed and not pool.get().endpoint.base_url and not pool.recording.replaying
+    if settings.server_flags and not here:
+        raise UsageError(f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags.")
+    return here
 
 
 def list_asked_models(experiment: Experiment, simulates: bool, judges: bool) -> frozenset[str]:

@@ -26,6 +26,7 @@ from hallulab.simulator.engine.models import (
     OpenModels,
     RunSettings,
     build_knowledge,
+    check_serving,
     list_asked_models,
     open_models,
     warn_of,
@@ -249,6 +250,7 @@ async def run_experiment(
             with showing("reading the journals", settings.quiet):
                 journals = _read_journals(folder, settings.fresh, simulate)
             if on_start is not None:
+                check_serving(models.pool, settings, run.asks_model)
                 on_start()
             await run.serve()
             provenance = run.describe_provenance()
