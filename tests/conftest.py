@@ -72,6 +72,12 @@ def no_calibrations(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.fixture(autouse=True)
+def no_first_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command prints does not depend on how busy the machine is."""
+    monkeypatch.setattr("hallulab.agents.progress.FIRST_LINE_AFTER", 86_400.0)
+
+
 @pytest.fixture
 def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The folder of a user who has fitted nothing yet."""

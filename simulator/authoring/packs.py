@@ -15,7 +15,7 @@ from typing import Any
 from hallulab.agents.machine.cache import replacing
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.session import Session
-from hallulab.agents.progress import bars
+from hallulab.agents.progress import bars, showing
 from hallulab.agents.retrieval.embeddings import Embedder, SentenceEmbedder, topics
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.personas import About, write_about
@@ -89,7 +89,8 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunS
     """
     _require_new(wanted)
     boundary = Boundary(wanted.documents)
-    found = read_folder(wanted.documents, DocumentDefaults(), boundary, strict=wanted.strict)
+    with showing("reading the documents", settings.quiet):
+        found = read_folder(wanted.documents, DocumentDefaults(), boundary, strict=wanted.strict)
     documents = found.documents
     # Only searched: the model describes the documents meanwhile.
     scenario = Scenario(
@@ -108,25 +109,26 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunS
         await build_knowledge(knowledge, settings.quiet)
         session = partial(pool.session, "personas", experiment.seed, experiment.roles.get("user"))
         describing = _describe_documents(session(), [document.title for document in documents])
-        async with _run_beside(describing) as described:
-            groups = None
-            if isinstance(wanted.personas, int):
-                groups = await _group_by_topic(knowledge.passages, embedder, wanted.personas)
+        with bars(settings.quiet) as shown:
+            # From the start: the model describes the documents, and their topics are found, before the first.
+            written = partial(shown.advance, shown.add_task("writing personas", total=wanted.number))
+            async with _run_beside(describing) as described:
+                groups = None
+                if isinstance(wanted.personas, int):
+                    groups = await _group_by_topic(knowledge.passages, embedder, wanted.personas)
 
-                async def get_domain() -> str:
-                    return (await described).domain
+                    async def get_domain() -> str:
+                        return (await described).domain
 
-                maker = PersonaMaker(
-                    session, knowledge, embedder, groups, get_domain, experiment.seed, experiment.language
-                )
-                make = partial(maker.make, wanted.personas, wanted.shares)
-            else:
-                reader = ChatPersonas(session, knowledge, (await described).domain, experiment.seed)
-                make = partial(reader.make, wanted.personas)
-            with bars(settings.quiet) as shown:
-                task = shown.add_task("writing personas", total=wanted.number)
-                making = await make(lambda: shown.advance(task))
-            about = await described
+                    maker = PersonaMaker(
+                        session, knowledge, embedder, groups, get_domain, experiment.seed, experiment.language
+                    )
+                    make = partial(maker.make, wanted.personas, wanted.shares)
+                else:
+                    reader = ChatPersonas(session, knowledge, (await described).domain, experiment.seed)
+                    make = partial(reader.make, wanted.personas)
+                making = await make(written)
+                about = await described
         model = pool.get(experiment.roles.get("user")).endpoint.model
     if not making.made:
         raise OperationalError(

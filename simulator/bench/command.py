@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+from hallulab.agents.progress import showing
 from hallulab.detectors.base.protocol import Detector, TrainableDetector
 from hallulab.scenarios.datasets import list_datasets, load_labelled
 from hallulab.scenarios.datasets.annotations import ANNOTATIONS
@@ -64,16 +65,18 @@ async def run_bench(options: BenchOptions) -> Results:
     options = _locate_annotated_run(options) if options.gold is not None else options
     options = replace(options, dataset=_locate_dataset(options.dataset), option=_read_options(options.option))
     _check_outputs(options)
-    data = _load_data(options, to_path(options.data))
-    _check_fields(options.by, data)
-    train = _load_training_data(options)
+    with showing("reading the labelled replies", options.quiet):
+        data = _load_data(options, to_path(options.data))
+        _check_fields(options.by, data)
+        train = _load_training_data(options)
     sweep = None if options.sweep is None else load_sweep(Path(options.sweep))
     experiment = _read_experiment(options, sweep)
     async with (
         start_workers(settings, experiment, searches=False) as workers,
         open_pool(experiment, open_recording(settings)) as pool,
     ):
-        detectors = make_detectors(experiment, pool, {})
+        with showing("loading the detectors", options.quiet):
+            detectors = make_detectors(experiment, pool, {})
         for detector in detectors:
             _refuse_floors(detector.name, (FLAG_ALL, MAJORITY))
         splits = _split_data(data, train, detectors, options, experiment.seed)
@@ -106,7 +109,8 @@ async def run_bench(options: BenchOptions) -> Results:
     evaluations, runs = found[0], [found[0][1:], *found[1:]]
     described = _describe_data(options, data, splits, tested, experiment.seed, validation.not_trained)
     swept = None if sweep is None else build_sweep_report(sweep, runs)
-    return measure(evaluations, described, swept, options.by)
+    with showing("comparing the detectors", options.quiet):
+        return measure(evaluations, described, swept, options.by)
 
 
 def _list_rounds(experiment: Experiment, sweep: Sweep | None) -> list[Experiment]:

@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from hallulab.agents.progress import bars
+from hallulab.agents.progress import bars, showing
 from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.detectors.base.thresholds import (
     Fitted,
@@ -232,10 +232,12 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
         if isinstance(kind, type):
             _require_threshold(kind, chosen.name)
     settings, source = RunSettings.from_options(options), options.source or experiment.scenario
-    read = load_material(source, TURNS, CONTEXTS, experiment.seed)
+    with showing("reading the replies", options.quiet):
+        read = load_material(source, TURNS, CONTEXTS, experiment.seed)
     given = [(name, _load_replies(name)) for name in options.data]
     async with open_pool(experiment, open_recording(settings)) as pool:
-        detectors = make_detectors(experiment, pool, {})
+        with showing("loading the detectors", options.quiet):
+            detectors = make_detectors(experiment, pool, {})
         for detector in detectors:
             _require_threshold(type(detector), detector.name)
         replies, measured_on = _collect_replies(source, options.count, read, given, experiment.seed)

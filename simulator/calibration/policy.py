@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from hallulab.agents.progress import bars
+from hallulab.agents.progress import bars, showing
 from hallulab.chatbots.guarded.policy import GuardedOptions, Policy, Topic, load_policy
 from hallulab.chatbots.guarded.topics import TopicSubject, match_topics_by_rules
 from hallulab.scenarios.errors import OperationalError, UsageError
@@ -261,9 +261,11 @@ async def _calibrate_policy(
         raise UsageError(f"--data {options.data[0]}: a policy is fitted to grounded replies. Leave it out.")
     inputs = (expand_home(policy), expand_home(source), options.config_path, settings.replay, settings.record)
     check_outputs({"--out": out}, inputs)
-    read = load_material(source, TURNS, CONTEXTS, experiment.seed)
+    with showing("reading the replies", options.quiet):
+        read = load_material(source, TURNS, CONTEXTS, experiment.seed)
     async with open_pool(experiment, open_recording(settings)) as pool:
-        [detector] = make_detectors(experiment, pool, {})
+        with showing("loading the detector", options.quiet):
+            [detector] = make_detectors(experiment, pool, {})
         if not detector.traits.probabilities:
             raise UsageError(
                 f"detector {detector.name}: its scores are not from 0 to 1, as thresholds of policies are. "

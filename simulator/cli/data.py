@@ -30,7 +30,7 @@ def import_(options: ImportOptions, as_json: AsJson = False) -> None:
     """Write your own chats as a run folder, for `detect`, `report`, `view` and `export`."""
     from hallulab.simulator.records.importing import import_from_options
 
-    folder, format, counts, reading = run_until_stopped(import_from_options(options))
+    folder, format, counts, reading = run_until_stopped(import_from_options(options, quiet=False))
     if as_json:
         print_json(json.dumps(_convert_to_json(counts, format, reading), indent=2) + "\n")
     else:

@@ -79,8 +79,10 @@ def _name_live_folder(recorded: Path) -> Path:
 def _show_run(options: RunOptions) -> None:
     """Run an experiment, print its table and the path of its page, and open the page."""
     from hallulab.simulator.cli.report import show_report
+    from hallulab.simulator.cli.run import tell_forecast
     from hallulab.simulator.decide.run import run_from_options
 
-    folder, scenario = run_until_stopped(run_from_options(options))
+    running = run_from_options(options, partial(tell_forecast, options))
+    folder, scenario = run_until_stopped(running)
     show_report(folder, False, scenario)
     open_in_browser(folder.page)

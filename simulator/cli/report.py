@@ -84,6 +84,7 @@ def show_report(
     scenario: Scenario | None = None,
     measured: CorrectionData | None = None,
     margin: float | None = None,
+    quiet: bool = False,
 ) -> None:
     """Write the reports, and print the table or the JSON.
 
@@ -91,16 +92,18 @@ def show_report(
         UsageError: there is nothing to report on.
         OperationalError: no conversation succeeded, or a detector failed on every reply that it judged.
     """
+    from hallulab.agents.progress import showing
     from hallulab.simulator.metrics.failures import RunFailures, require_success
     from hallulab.simulator.report.document import build_summary
     from hallulab.simulator.report.write import CorrectionData, write_reports
     from hallulab.simulator.show.terminal import print_document
     from hallulab.simulator.statistics.sequence import MARGIN
 
-    journals = None if folder.is_in_shards else folder.read_journals()
-    if folder.is_empty or (journals is not None and not journals.heads):
-        raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
-    made = write_reports(folder, journals, scenario, measured or CorrectionData(), margin or MARGIN)
+    with showing("writing the report", quiet):
+        journals = None if folder.is_in_shards else folder.read_journals()
+        if folder.is_empty or (journals is not None and not journals.heads):
+            raise UsageError(f"{folder.conversations} is empty: there is nothing to report on yet.")
+        made = write_reports(folder, journals, scenario, measured or CorrectionData(), margin or MARGIN)
     found = made.of(RunFailures)
     if as_json:
         print_warnings(found)

@@ -8,7 +8,7 @@ had not been.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
@@ -111,8 +111,14 @@ def draw_order(pool: Sequence[str], drawn: Sequence[str], seed: int) -> list[str
     return list(dict.fromkeys([*first, *shuffled]))
 
 
-async def run_from_options(options: RunOptions) -> tuple[RunFolder, Scenario]:
+async def run_from_options(
+    options: RunOptions, on_start: Callable[[], object] | None = None
+) -> tuple[RunFolder, Scenario]:
     """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
+
+    Args:
+        options: of the command.
+        on_start: called when all is found to be right, before a model is served or asked.
 
     Returns:
         The run folder, and the pack.
@@ -120,7 +126,7 @@ async def run_from_options(options: RunOptions) -> tuple[RunFolder, Scenario]:
     Raises:
         UsageError, OperationalError: see `hallulab.simulator.engine.command.run_from_options`.
     """
-    return await command.run_from_options(options, run_until_decided)
+    return await command.run_from_options(options, run_until_decided, on_start)
 
 
 async def run_in_folder(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +60,13 @@ SAMPLED = 2
 
 
 async def run_from_options(
-    options: RunOptions, strategy: Strategy | None = None
+    options: RunOptions, strategy: Strategy | None = None, on_start: Callable[[], object] | None = None
 ) -> tuple[RunFolder, Scenario]:
     """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
+
+    Args:
+        options: of the command.
+        strategy: see `run_experiment`, as for `on_start`.
 
     Returns:
         The run folder, and the pack.
@@ -72,12 +76,9 @@ async def run_from_options(
         OperationalError: server, endpoint or disk failed.
     """
     folder = RunFolder(to_path(options.out) or name_folder_by_time())
-    experiment = load_asked_experiment(options)
+    experiment = load_experiment_to_play(options)
     settings = RunSettings.from_options(options, options.fresh, options.batch)
-    if options.estimate:
-        few = {"limit": SAMPLED, "repeats": 1, "count": None, "until_decided": None}
-        experiment = experiment.model_copy(update=few)
-    return folder, await run_in_folder(experiment, folder, settings, not options.no_judge, strategy)
+    return folder, await run_in_folder(experiment, folder, settings, not options.no_judge, strategy, on_start)
 
 
 def load_asked_experiment(options: RunOptions) -> Experiment:
@@ -93,6 +94,17 @@ def load_asked_experiment(options: RunOptions) -> Experiment:
         "until_decided": _read_deciding(options),
     }
     return load_experiment(options.config_path, fields)
+
+
+def load_experiment_to_play(options: RunOptions) -> Experiment:
+    """Return the experiment that options ask for; with `estimate`, that of two of its personas.
+
+    Raises:
+        UsageError: the experiment has a contradiction.
+    """
+    experiment = load_asked_experiment(options)
+    few = {"limit": SAMPLED, "repeats": 1, "count": None, "until_decided": None}
+    return experiment.model_copy(update=few) if options.estimate else experiment
 
 
 def _read_deciding(options: RunOptions) -> dict[str, Any] | None:
@@ -116,6 +128,7 @@ async def run_in_folder(
     settings: RunSettings,
     judge: bool,
     strategy: Strategy | None = None,
+    on_start: Callable[[], object] | None = None,
 ) -> Scenario:
     """Hold the conversations of an experiment in a folder, and judge them if `judge`; return the pack.
 
@@ -125,6 +138,7 @@ async def run_in_folder(
         settings: how it is run.
         judge: see `run_experiment`.
         strategy: see there; it is for experiments with `until_decided`.
+        on_start: see there.
 
     Raises:
         UsageError: the folder cannot be written, or as `run_from_options`.
@@ -135,7 +149,9 @@ async def run_in_folder(
         _require_decidable(settings, judge)
     else:
         strategy = None
-    return await run_experiment(experiment, folder, settings, simulate=True, judge=judge, strategy=strategy)
+    return await run_experiment(
+        experiment, folder, settings, simulate=True, judge=judge, strategy=strategy, on_start=on_start
+    )
 
 
 def _require_decidable(settings: RunSettings, judge: bool) -> None:

@@ -19,6 +19,7 @@ from hallulab.agents.models.batch import MOST_WAVES, BatchTransport
 from hallulab.agents.models.model import DEFAULT_MODEL, ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import PatientTransport, make_network
+from hallulab.agents.progress import showing, shown_progress
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.served_model import list_model_warnings
 from hallulab.detectors.base.protocol import Detector
@@ -230,17 +231,14 @@ async def serve_models(
         OperationalError: a server does not start, an endpoint does not answer, or the recording cannot be
             written.
     """
-    if needed:
-        pool.check_keys()
+    here = check_serving(pool, settings, needed)
     endpoint = pool.get().endpoint
-    here = needed and not endpoint.base_url and not pool.recording.replaying
-    if settings.server_flags and not here:
-        raise UsageError(f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags.")
     async with AsyncExitStack() as until_the_end:
         revision = None
         with ExitStack() as progress:
+            if needed and not here:
+                progress.enter_context(showing("asking the models whether they answer", settings.quiet))
             if here:
-                from hallulab.agents.progress import shown_progress
                 from hallulab.agents.serving.server import serve
 
                 serving = serve if waves is None else partial(serve_waves, waves)
@@ -258,6 +256,23 @@ async def serve_models(
             for sentence in list_model_warnings(pool):
                 _log.warning(sentence)
         yield revision
+
+
+def check_serving(pool: ModelPool, settings: RunSettings, needed: bool) -> bool:
+    """Check that models can be served, before any is; return whether a server is started here.
+
+    Args:
+        needed: see `serve_models`.
+
+    Raises:
+        UsageError: an API key is missing, or flags are given for a server that is not started.
+    """
+    if needed:
+        pool.check_keys()
+    here = needed and not pool.get().endpoint.base_url and not pool.recording.replaying
+    if settings.server_flags and not here:
+        raise UsageError(f"`-- {settings.server_flags[0]}`: no server is started here, so it takes no flags.")
+    return here
 
 
 def list_asked_models(experiment: Experiment, simulates: bool, judges: bool) -> frozenset[str]:
@@ -324,7 +339,5 @@ def _build_pool(
 
 async def build_knowledge(knowledge: KnowledgeBase, quiet: bool) -> None:
     """Make the vectors now, not in the first search."""
-    from hallulab.agents.progress import shown_progress
-
     with shown_progress(quiet) as on_progress:
         await asyncio.to_thread(knowledge.build, on_progress)

@@ -11,6 +11,7 @@ from typing import Any
 
 from hallulab.agents.machine.ray_cluster import LOCAL
 from hallulab.agents.models.adaptive import join_reached
+from hallulab.agents.progress import showing
 from hallulab.agents.served_model import identify_models, read_claim_check
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.protocol import Chatbot, describe_parts_version
@@ -25,6 +26,7 @@ from hallulab.simulator.engine.models import (
     OpenModels,
     RunSettings,
     build_knowledge,
+    check_serving,
     list_asked_models,
     open_models,
     warn_of,
@@ -122,8 +124,11 @@ class Run:
         try:
             names = list_asked_models(self.experiment, self.simulate, self.judge)
             await models.serve(asked, names)
-            if searched:
-                await (embedding or build_knowledge(knowledge, models.settings.quiet))
+            if embedding is not None:
+                with showing("embedding the knowledge documents", models.settings.quiet):
+                    await embedding
+            elif searched:
+                await build_knowledge(knowledge, models.settings.quiet)
         finally:
             # If the server did not start, its error is the one to report.
             if embedding is not None and not embedding.done():
@@ -202,6 +207,7 @@ async def run_experiment(
     strategy: Strategy | None = None,
     words: UserWords | None = None,
     again: int = 0,
+    on_start: Callable[[], object] | None = None,
 ) -> Scenario:
     """Run an experiment into its folder, and return the pack that it was run with.
 
@@ -215,6 +221,7 @@ async def run_experiment(
         strategy: has the conversations simulated and judged; None: all that are planned, at once.
         words: whom the user has named, where the experiment is a run folder's; None: all of it is the user's.
         again: replies that each detector is asked about again afterwards.
+        on_start: called when all is found to be right, before a model is served or asked.
 
     Raises:
         UsageError: the experiment has a contradiction, or does not fit the folder.
@@ -231,15 +238,20 @@ async def run_experiment(
     if words is not None:
         require_components_named(words, experiment, simulate)
     async with open_models(experiment, settings) as models, start_workers(settings, experiment) as workers:
-        run = build_run(
-            experiment, scenario, folder, models, simulate, judge, planted, branching, workers=workers
-        )
+        with showing("loading chatbots and detectors", settings.quiet):
+            run = build_run(
+                experiment, scenario, folder, models, simulate, judge, planted, branching, workers=workers
+            )
         if words is not None and run.asks_model and not models.pool.recording.replaying:
             require_models_named(words, experiment, simulate)
         if simulate and not settings.fresh:
             require_same_experiment(folder, experiment, scenario, branching.identity if branching else None)
         with folder.claimed():
-            journals = _read_journals(folder, settings.fresh, simulate)
+            with showing("reading the journals", settings.quiet):
+                journals = _read_journals(folder, settings.fresh, simulate)
+            if on_start is not None:
+                check_serving(models.pool, settings, run.asks_model)
+                on_start()
             await run.serve()
             provenance = run.describe_provenance()
             made_by = provenance.made_by

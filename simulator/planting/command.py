@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hallulab.agents.progress import bars
+from hallulab.agents.progress import bars, showing
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home
 from hallulab.scenarios.near_names import suggest_name
@@ -68,7 +68,8 @@ async def _plant_fluently(options: PlantOptions) -> Planting:
     experiment = load_experiment(options.config_path, options.collect_model_fields())
     settings = RunSettings.from_options(options)
     kinds = _check_kinds(options, ORDERS) or tuple(ORDERS)
-    streams, _ = load_material(options.source, options.turns, options.contexts, options.seed)
+    with showing("reading the replies", options.quiet):
+        streams, _ = load_material(options.source, options.turns, options.contexts, options.seed)
     async with (
         start_workers(settings, experiment, searches=False) as workers,
         open_pool(experiment, open_recording(settings)) as pool,

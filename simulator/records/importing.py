@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version as installed
 from itertools import islice
 from pathlib import Path
 
+from hallulab.agents.progress import bars, showing, shown_progress
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.retrieval.word_search import WordSearch, can_search_by_vectors
 from hallulab.chatbots.evidence import EvidenceSource
@@ -116,13 +118,14 @@ def load_imported_scenario(folder: RunFolder) -> Scenario | None:
 
 
 async def import_from_options(
-    options: ImportOptions, called: str | None = None
+    options: ImportOptions, called: str | None = None, quiet: bool = True
 ) -> tuple[RunFolder, str, ImportCounts, Reading]:
     """Write chats as a run folder, with evidence searched where options name documents or a pack.
 
     Args:
         options: of the command.
         called: name of the file in the run folder; None: as it was given.
+        quiet: no progress.
 
     Returns:
         The folder, the format that was read, what was counted, and what was taken for what.
@@ -149,7 +152,8 @@ async def import_from_options(
     named = options.scenario
     if options.strict and documents is None:
         raise UsageError("--strict goes with --documents only. Leave it out.")
-    found = Folder({}, ()) if documents is None else _read_folder(documents, strict=options.strict)
+    with showing("reading the documents", quiet):
+        found = Folder({}, ()) if documents is None else _read_folder(documents, strict=options.strict)
     for note in found.notes:
         reading.note(note)
     pack = build_imported_scenario(found.documents) if named is None else load_scenario(named)
@@ -163,7 +167,14 @@ async def import_from_options(
         source = EvidenceSource(open_documents(pack, defaults.embedding_model), defaults.top_k)
         if isinstance(source.retriever, WordSearch):
             reading.note(SEARCHED_BY_WORDS)
-    counts = await import_chats(file, folder, about, scenario, source, reading, tuple(found.files))
+        elif isinstance(source.retriever, KnowledgeBase):
+            with shown_progress(quiet) as on_progress:
+                await asyncio.to_thread(source.retriever.build, on_progress)
+    with bars(quiet, transient=True) as shown:
+        imported = partial(shown.advance, shown.add_task("importing replies", total=None))
+        counts = await import_chats(
+            file, folder, about, scenario, source, reading, tuple(found.files), imported
+        )
     return folder, format, counts, reading
 
 
@@ -175,6 +186,7 @@ async def import_chats(
     source: EvidenceSource | None = None,
     reading: Reading | None = None,
     files: Sequence[Path] = (),
+    on_reply: Callable[[], object] = lambda: None,
 ) -> ImportCounts:
     """Write a run folder with the conversations of a file, whole or not at all.
 
@@ -186,6 +198,7 @@ async def import_chats(
         source: where evidence is searched that the file lacks; None: nowhere.
         reading: what the user decided; it notes what was taken for what.
         files: the documents that are copied.
+        on_reply: called when a reply has its evidence, or there is none.
 
     Raises:
         UsageError: something in the file is wrong, or the folder is not empty.
@@ -199,7 +212,7 @@ async def import_chats(
         chats = _read_counted(path, about.format, counts, reading)
         with beside.open_conversations() as journal, LineWriter(beside.verdicts) as verdicts:
             while batch := list(islice(chats, _AT_ONCE)):
-                await _write(journal, batch, counts, source)
+                await _write(journal, batch, counts, source, on_reply)
                 for one in batch:
                     for verdict in reading.verdicts.pop(one.id, ()):
                         _count_verdict(path, verdict, one, counts)
@@ -266,10 +279,19 @@ def _count_verdict(path: Path, verdict: Verdict, conversation: Conversation, cou
 
 
 async def _write(
-    journal: LineWriter, batch: Sequence[Conversation], counts: ImportCounts, source: EvidenceSource | None
+    journal: LineWriter,
+    batch: Sequence[Conversation],
+    counts: ImportCounts,
+    source: EvidenceSource | None,
+    on_reply: Callable[[], object],
 ) -> None:
+    async def complete(turn: Turn) -> Turn:
+        completed = await _add_evidence(turn, counts, source)
+        on_reply()
+        return completed
+
     turns = [turn for one in batch for turn in one.turns]
-    found = iter(await asyncio.gather(*(_add_evidence(turn, counts, source) for turn in turns)))
+    found = iter(await asyncio.gather(*map(complete, turns)))
     for one in batch:
         own = tuple(next(found) for _ in one.turns)
         journal.append(one.model_copy(update={"turns": own}).model_dump_json())

@@ -16,6 +16,7 @@ from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import build_experiment, write_yaml
 from hallulab.simulator.records.recipients import collect_endpoints
+from hallulab.simulator.report.forecast import find_past_run, forecast
 from hallulab.simulator.viewer.launcher import MOST_RUNS, Launcher
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.responses import answer_nothing, answer_page, find_run, missing_page, read_form
@@ -57,14 +58,17 @@ def plan_run(offer: Offer, text: str) -> tuple[Experiment, tuple[str, ...]]:
     experiment = ensure_model(experiment)
     if experiment.base_url is not None:
         collect_endpoints(experiment)[DEFAULT_MODEL].read_credentials()
-    number = format_count(len(plan(experiment, load_attacked(experiment)[0])), "conversation")
+    scenario, _ = load_attacked(experiment)
+    number = format_count(len(plan(experiment, scenario)), "conversation")
     most = "At most " if experiment.until_decided else ""
     bots = format_count(len(experiment.chatbots), "chatbot")
     turns = format_count(experiment.max_turns, "turn")
     judges = format_count(len(experiment.detectors), "detector") if experiment.detectors else "no detector"
+    past = find_past_run(experiment, () if offer.folder is None else offer.folder.glob("*"))
     where = f"at {experiment.base_url}" if experiment.base_url else "which hallulab starts on this machine"
     return experiment, (
         f"{most}{number} of {bots}, of at most {turns}, judged by {judges}.",
+        f"{forecast(experiment, scenario, earlier=past).describe()}.",
         f"The model is {experiment.model}, {where}.",
         f"The run is written to a new folder in {offer.folder}, named by the time.",
     )

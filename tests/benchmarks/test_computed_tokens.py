@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.computed_tokens import computed, main, table
+from benchmarks.computed_tokens import computed, main, minutes_table, table
 from hallulab.scenarios.transcript import Call
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
@@ -40,6 +40,28 @@ def journals() -> Journals:
 def test_a_shared_answer_counts_once_for_the_role_that_comes_first() -> None:
     found = {purpose: one.tokens for purpose, one in computed(journals()).items()}
     assert found == {"chatbot.reformulate": 50, "chatbot.generate": 55, "d.ask": 9}
+
+
+def test_the_minutes_are_the_computed_tokens_over_the_rates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunFolder, "require", lambda self: None)
+    monkeypatch.setattr(RunFolder, "read_journals", lambda self: journals())
+    assert minutes_table(tmp_path, read=0.5, write=0.1, steps=True).splitlines() == [
+        "| role | tokens read | minutes | tokens written | minutes | together |",
+        "|---|---:|---:|---:|---:|---:|",
+        "| chatbot | 90 | 3.0 | 15 | 2.5 | 5.5 |",
+        "| – reformulate | 40 | 1.3 | 10 | 1.7 | 3.0 |",
+        "| – generate | 50 | 1.7 | 5 | 0.8 | 2.5 |",
+        "| d | 8 | 0.3 | 1 | 0.2 | 0.4 |",
+        "| – ask | 8 | 0.3 | 1 | 0.2 | 0.4 |",
+        "| together | 98 | 3.3 | 16 | 2.7 | 5.9 |",
+    ]
+
+
+def test_one_rate_alone_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path), "--read", "42"]) == 2
+    assert "--read and --write go together. Give both, or none." in capsys.readouterr().err
 
 
 def test_the_table_has_each_role_a_reply_and_its_share_of_the_bots(

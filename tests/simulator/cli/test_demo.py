@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class Copies:
         self.prepared: list[str] = []
         self.fails = False
 
-    async def run(self, options: RunOptions) -> tuple[RunFolder, Scenario]:
+    async def run(self, options: RunOptions, on_start: Callable[[], object]) -> tuple[RunFolder, Scenario]:
         self.asked.append(options)
         if self.fails and options.replay is None:
             raise OperationalError("the server ended.")

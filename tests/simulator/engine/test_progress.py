@@ -42,10 +42,10 @@ def test_a_run_without_a_terminal_says_how_far_it_is(err: Err, monkeypatch: pyte
     monkeypatch.setattr("hallulab.agents.progress.LINE_EVERY", 0.0)
     hold(quiet=False)
     lines = err()
-    assert "simulating turns 1/4 0:00:00 left 0:00:00" in lines
+    assert "simulating turns 1/4 0:00:00" in lines
     assert lines[-2:] == [
-        "simulating turns 3/3 0:00:00 left 0:00:00",
-        "judging turns 3/3 0:00:00 left 0:00:00",
+        "simulating turns 3/3 0:00:00",
+        "judging turns 3/3 0:00:00",
     ]
 
 
@@ -56,9 +56,9 @@ def test_turns_of_a_conversation_under_way_are_still_to_be_judged(
     with ProgressBars(max_turns=2, detectors=3, quiet=False) as shown:
         shown.expect(2, 1)
         shown.update(TurnDone("a", conversation("a", ["x"]).turns[0]))
-        assert err()[-1] == "judging turns 0/13 0:00:00 left -:--:--"
+        assert err()[-1] == "judging turns 0/13 0:00:00"
         shown.update(ConversationDone(conversation("a", ["x"]), lacking("a", 3)))
-        assert err()[-1] == "judging turns 0/10 0:00:00 left -:--:--"
+        assert err()[-1] == "judging turns 0/10 0:00:00"
 
 
 def test_a_quiet_run_draws_nothing(err: Err, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,6 +71,6 @@ def test_a_terminal_gets_bars(err: Err, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     hold(quiet=False)
-    turns, verdicts = [Text.from_ansi(line).plain for line in err() if "3/3" in line]
-    assert turns == f"simulating turns {'━' * 38} 3/3 0:00:00 left 0:00:00"
-    assert verdicts == f"judging turns {'━' * 38} 3/3 0:00:00 left 0:00:00"
+    turns, verdicts = [Text.from_ansi(line).plain.rstrip() for line in err() if "3/3" in line]
+    assert turns == f"simulating turns {'━' * 40} 3/3 0:00:00"
+    assert verdicts == f"judging turns {'━' * 40} 3/3 0:00:00"

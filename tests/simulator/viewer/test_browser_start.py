@@ -79,6 +79,7 @@ def test_the_field_begins_with_the_command_lines_experiment_and_hostile_names_ar
     page.goto(f"{served.base}/start")
     text = page.locator("#yaml").input_value()
     assert HOSTILE.replace("/", "") in yaml.safe_load(text)["scenario"]
+    expect(page.locator("#plan li").nth(1)).to_contain_text("5 conversations, about ", timeout=SHOWN_MS)
     show_plan(page, text)
     expect(page.locator("#plan li").first).to_contain_text("5 conversations of 5 chatbots", timeout=SHOWN_MS)
     assert page.locator("main img, main script").count() == 0
