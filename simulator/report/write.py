@@ -34,7 +34,8 @@ from hallulab.simulator.report.facts import (
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
-from hallulab.simulator.show.document import ShownDocument
+from hallulab.simulator.show.document import Paragraph, Section, ShownDocument
+from hallulab.simulator.show.html import render_page
 from hallulab.simulator.statistics.sequence import MARGIN
 
 
@@ -124,6 +125,18 @@ def view_run(folder: RunFolder) -> ShownDocument:
     return build_page(counts.report(), counts, run.saved.text() if run.saved else None)
 
 
+def render_run(folder: RunFolder, journals: Journals) -> str:
+    """Return the page of a folder with those journals, in one file. Nothing is written.
+
+    A run of more than `MOST` conversations has none of them in it: `write_reports` has page files for these.
+
+    Raises:
+        UsageError: experiment.json is wrong, or the journals contradict each other.
+    """
+    run = _RunReporter(folder)
+    return run.render(journals.current(run.saved))
+
+
 class _RunReporter:
     """Makes reports of a run folder.
 
@@ -167,6 +180,20 @@ class _RunReporter:
 
         counts = self.count(journals, show)
         return self._write(counts, reader)
+
+    def render(self, journals: Journals) -> str:
+        """Return the page, with the conversations if they are at most `MOST`."""
+        reader = self._open_reader(*self._name(journals), None)
+        has_room = len(journals.heads) <= MOST
+        counts = self.count(journals, reader.add if has_room else lambda conversation, verdicts, flaws: None)
+        report, experiment = counts.report(), self.saved.text() if self.saved else None
+        if has_room:
+            return render_report_page(report, counts, reader.cases, experiment=experiment)
+        words = (
+            f"{counts.conversations} conversations are too many for one file: `hallulab report` writes them."
+        )
+        section = Section("reader", "Conversations", [Paragraph(words)])
+        return render_page(build_page(report, counts, experiment, section))
 
     def write_of_shards(self, pages: Path) -> RunReport:
         """Write the reports, made shard by shard.
