@@ -148,11 +148,9 @@ class Run:
     def to_html(self, path: str | Path | None = None) -> str | None:
         """Return the page that `hallulab report` writes, or write it into the file `path`.
 
-        A run of more than 500 conversations has them on pages of their own, which only `hallulab report`
-        writes.
-
         Raises:
-            UsageError: the journals contradict each other.
+            UsageError: it has more than 500 conversations, whose pages only `hallulab report` writes, or the
+                journals contradict each other.
             OperationalError: the file cannot be written.
         """
         from hallulab.simulator.report.write import render_run

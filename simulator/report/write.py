@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.datasets.annotations import read_annotated_turns
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation
@@ -34,8 +36,7 @@ from hallulab.simulator.report.facts import (
 from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
 from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv
-from hallulab.simulator.show.document import Paragraph, Section, ShownDocument
-from hallulab.simulator.show.html import render_page
+from hallulab.simulator.show.document import ShownDocument
 from hallulab.simulator.statistics.sequence import MARGIN
 
 
@@ -128,13 +129,18 @@ def view_run(folder: RunFolder) -> ShownDocument:
 def render_run(folder: RunFolder, journals: Journals) -> str:
     """Return the page of a folder with those journals, in one file. Nothing is written.
 
-    A run of more than `MOST` conversations has none of them in it: `write_reports` has page files for these.
-
     Raises:
-        UsageError: experiment.json is wrong, or the journals contradict each other.
+        UsageError: it has more than `MOST` conversations, which takes page files; experiment.json is wrong,
+            or the journals contradict each other.
     """
     run = _RunReporter(folder)
-    return run.render(journals.current(run.saved))
+    journals = journals.current(run.saved)
+    if len(journals.heads) > MOST:
+        raise UsageError(
+            f"{folder.path} has more than {MOST} conversations, which do not fit one page. "
+            f"Write it with several: hallulab report {shlex.quote(str(folder.path))}"
+        )
+    return run.render(journals)
 
 
 class _RunReporter:
@@ -182,18 +188,11 @@ class _RunReporter:
         return self._write(counts, reader)
 
     def render(self, journals: Journals) -> str:
-        """Return the page, with the conversations if they are at most `MOST`."""
+        """Return the page with all conversations."""
         reader = self._open_reader(*self._name(journals), None)
-        has_room = len(journals.heads) <= MOST
-        counts = self.count(journals, reader.add if has_room else lambda conversation, verdicts, flaws: None)
-        report, experiment = counts.report(), self.saved.text() if self.saved else None
-        if has_room:
-            return render_report_page(report, counts, reader.cases, experiment=experiment)
-        words = (
-            f"{counts.conversations} conversations are too many for one file: `hallulab report` writes them."
-        )
-        section = Section("reader", "Conversations", [Paragraph(words)])
-        return render_page(build_page(report, counts, experiment, section))
+        counts = self.count(journals, reader.add)
+        experiment = self.saved.text() if self.saved else None
+        return render_report_page(counts.report(), counts, reader.cases, experiment=experiment)
 
     def write_of_shards(self, pages: Path) -> RunReport:
         """Write the reports, made shard by shard.

@@ -213,13 +213,17 @@ def test_the_page_is_that_of_the_command(tmp_path: Path) -> None:
     assert page == (tmp_path / "page.html").read_text() == folder.page.read_text()
 
 
-def test_the_page_of_many_conversations_leaves_them_to_the_command(
+def test_a_page_of_many_conversations_is_left_to_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hallulab.simulator.report.write.MOST", 1)
-    page = run_of(tmp_path, [conversation("a", ["Alpha."]), conversation("b", ["B."])]).to_html()
-    assert "2 conversations are too many for one file: `hallulab report` writes them." in page
-    assert "Alpha." not in page
+    run = run_of(tmp_path / "a run", [conversation("a", ["A."]), conversation("b", ["B."])])
+    with pytest.raises(UsageError) as refused:
+        run.to_html()
+    assert str(refused.value) == (
+        f"{tmp_path}/a run has more than 1 conversations, which do not fit one page. "
+        f"Write it with several: hallulab report '{tmp_path}/a run'"
+    )
 
 
 def test_a_page_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
