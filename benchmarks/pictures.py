@@ -66,6 +66,7 @@ class Picture:
 
 PICTURES = (
     Picture("report.png", "report", 1280, "light"),
+    Picture("report-400-dark.webp", "report", 400, "dark"),
     Picture("flagged-reply.webp", "report", 900, "light", part="article:has(mark)"),
     Picture("viewer-run-1280-light.webp", "run", 1280, "light"),
     Picture("viewer-run-400-dark.webp", "run", 400, "dark"),
