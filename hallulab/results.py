@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from hallulab.scenarios.arguments import check_arguments
-from hallulab.scenarios.transcript import Conversation
+from hallulab.scenarios.files.atomic import write_atomically
+from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
+from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.frames import SPANS as SPANS
 from hallulab.simulator.report.frames import TURNS as TURNS
@@ -22,6 +24,7 @@ from hallulab.simulator.report.frames import (
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
     from hallulab.simulator.metrics.run_report import RunReport
 
@@ -34,6 +37,8 @@ class Run:
     conversation are left out, as in the report.
 
     >>> run = Run("runs/demo")
+    >>> run
+    <Run 'runs/demo': 1 conversation, 1 reply; metarag scored 1 of 1, flagged 1>
     >>> run.turns()[["chatbot", "turn", "reply"]]
        chatbot  turn               reply
     0  vanilla     0  The fee is Rs 500.
@@ -69,7 +74,28 @@ class Run:
         return str(self.path)
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r})"
+        return f"<Run {str(self.path)!r}: {self._describe()}>"
+
+    def _repr_html_(self) -> str:
+        """Return the results for a cell of a notebook: what was found, and a table with coverage."""
+        from hallulab.simulator.report.notebook import render_cell
+
+        return render_cell(self.report(), f"{self.path}: {self._describe()}")
+
+    def _describe(self) -> str:
+        """Return sizes, and of each detector the replies that it scored and flagged, in a line."""
+        turns = sum(len(chat.turns) for chat in self._conversations)
+        replies = choose_noun(turns, "reply", "replies")
+        sizes = f"{format_count(len(self._conversations), 'conversation')}, {turns} {replies}"
+        outcomes: dict[str, list[Verdict]] = {}
+        for _, verdict in self._verdicts:
+            outcomes.setdefault(verdict.detector, []).append(verdict)
+        judged = (
+            f"{render_one_line(name)} scored {sum(one.outcome == 'scored' for one in found)} of {turns}, "
+            f"flagged {sum(one.flagged is True for one in found)}"
+            for name, found in sorted(outcomes.items())
+        )
+        return "; ".join((sizes, *judged)) if outcomes else f"{sizes}, not judged"
 
     @property
     def path(self) -> Path:
@@ -111,6 +137,44 @@ class Run:
         from hallulab.simulator.report.write import report_of
 
         return report_of(self._folder, self._journals)
+
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+
+    @overload
+    def to_html(self, path: str | Path) -> None: ...
+
+    @check_arguments
+    def to_html(self, path: str | Path | None = None) -> str | None:
+        """Return the page that `hallulab report` writes, or write it into the file `path`.
+
+        Raises:
+            UsageError: it has more than 500 conversations, whose pages only `hallulab report` writes, or the
+                journals contradict each other.
+            OperationalError: the file cannot be written.
+        """
+        from hallulab.simulator.report.write import render_run
+
+        page = render_run(self._folder, self._journals)
+        if path is None:
+            return page
+        write_atomically(Path(path), page)
+        return None
+
+    @check_arguments
+    def plot(self, detector: str | None = None, ax: Axes | None = None) -> Axes:
+        """Draw the hallucinations per turn of each chatbot with their 95% intervals, by matplotlib.
+
+        Args:
+            detector: the one whose verdicts are drawn; None: all, each in a colour.
+            ax: the axes to draw into; None: those of a new figure.
+
+        Raises:
+            UsageError: it has not judged the run, or matplotlib is not installed.
+        """
+        from hallulab.simulator.report.notebook import plot_hallucinations
+
+        return plot_hallucinations(self.report(), detector, ax)
 
 
 def _place(conversation: Conversation) -> tuple[str, int, str, str]:

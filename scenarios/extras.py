@@ -15,7 +15,7 @@ def require_extra(extra: str, *modules: str, use: str) -> None:
     """Raise an error unless these modules are installed. It imports none of them.
 
     Args:
-        extra: the one that installs them: `local`, `documents`, `tables` or `ray`.
+        extra: the one that installs them: `local`, `documents`, `tables`, `plots` or `ray`.
         modules: their top-level names.
         use: subject of the sentence: `Search by vectors`.
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.places import ROOT
 
-EXTRAS = ("local", "documents", "tables", "ray")
+EXTRAS = ("local", "documents", "tables", "plots", "ray")
 """Those that a user names; `all` and `dev` are made of them."""
 
 

@@ -9,6 +9,7 @@ HEAVY = frozenset(
         "scipy",
         "pandas",
         "numpy",
+        "matplotlib",
         "lancedb",
         "pyarrow",
         "openai",

@@ -123,7 +123,7 @@ def test_every_data_file_is_installed(project: dict[str, Any]) -> None:
     patterns: list[str] = project["tool"]["setuptools"]["package-data"]["*"]
     left_out = [
         str(path.relative_to(ROOT))
-        for package in PACKAGES
+        for package in (*PACKAGES, "examples")
         for path in (ROOT / package).rglob("*")
         if path.is_file()
         and path.suffix not in {".py", ".pyc"}

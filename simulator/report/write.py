@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.datasets.annotations import read_annotated_turns
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.atomic import write_together
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.transcript import Conversation
@@ -131,6 +133,23 @@ def view_run(folder: RunFolder, address: Address) -> ShownDocument:
     return build_page(counts.report(), counts, run.saved.text() if run.saved else None, address)
 
 
+def render_run(folder: RunFolder, journals: Journals) -> str:
+    """Return the page of a folder with those journals, in one file. Nothing is written.
+
+    Raises:
+        UsageError: it has more than `MOST` conversations, which takes page files; experiment.json is wrong,
+            or the journals contradict each other.
+    """
+    run = _RunReporter(folder)
+    journals = journals.current(run.saved)
+    if len(journals.heads) > MOST:
+        raise UsageError(
+            f"{folder.path} has more than {MOST} conversations, which do not fit one page. "
+            f"Write it with several: hallulab report {shlex.quote(str(folder.path))}"
+        )
+    return run.render(journals)
+
+
 class _RunReporter:
     """Makes reports of a run folder.
 
@@ -174,6 +193,13 @@ class _RunReporter:
 
         counts = self.count(journals, show)
         return self._write(counts, reader)
+
+    def render(self, journals: Journals) -> str:
+        """Return the page with all conversations."""
+        reader = self._open_reader(*self._name(journals), None)
+        counts = self.count(journals, reader.add)
+        experiment = self.saved.text() if self.saved else None
+        return render_report_page(counts.report(), counts, reader.cases, experiment=experiment)
 
     def write_of_shards(self, pages: Path) -> RunReport:
         """Write the reports, made shard by shard.

@@ -54,6 +54,8 @@ class KnownReport:
 
     document: ShownDocument | None
     reason: str | None
+    is_late: bool = False
+    """True if a newer one is being made."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class RunReports:
         try:
             self._ready[key] = last.found.result(WAIT_S)
         except TimeoutError:
-            return self._ready.get(key, KnownReport(None, _MAKING))
+            return replace(self._ready.get(key, KnownReport(None, _MAKING)), is_late=True)
         return self._ready[key]
 
     def is_making(self, run: ShownRun) -> bool:

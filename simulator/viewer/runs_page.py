@@ -87,7 +87,9 @@ class RunPages:
         """Show a run."""
         run = find_run(self._runs, request.path_params["run"], update=False)
         seen = describe_state(run, self._reports, self._launcher)  # first: the page may then know more
-        return answer_page("run.html", seen=seen, **self._describe(run))
+        shown = self._describe(run)
+        # A late report may be ready before the first event, whose state would then be the one that was seen.
+        return answer_page("run.html", seen="" if shown["report"].is_late else seen, **shown)
 
     def show_live(self, request: Request) -> Response:
         """Show the part of a run's page that changes while it grows."""

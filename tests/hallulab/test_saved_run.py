@@ -10,7 +10,7 @@ from typing import Any
 import pandas
 import pytest
 
-from hallulab import Run, UsageError
+from hallulab import OperationalError, Run, UsageError
 from hallulab.results import SPANS, TURNS, VERDICTS
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.transcript import Conversation, Passage, Turn, Verdict
@@ -176,10 +176,61 @@ def test_an_empty_run_has_a_report(tmp_path: Path) -> None:
     assert run_of(tmp_path, []).report().rows == ()
 
 
-def test_it_says_which_folder_it_is(tmp_path: Path) -> None:
-    run = run_of(tmp_path, [])
-    assert repr(run) == f"Run('{tmp_path}')"
+def test_it_says_which_folder_it_is_and_how_much_was_judged(tmp_path: Path) -> None:
+    verdicts = [
+        scored("c", 0, []),
+        scored("c", 1, [(0, 2)]),
+        unscored("c", 2),
+        scored("c", 0, [], detector="e\n"),
+    ]
+    run = run_of(tmp_path, [conversation("c", ["A.", "B.", "C."])], verdicts)
+    sizes = "1 conversation, 3 replies"
+    assert repr(run) == f"<Run '{tmp_path}': {sizes}; d scored 2 of 3, flagged 1; e scored 1 of 3, flagged 0>"
     assert run.path == tmp_path
+
+
+def test_a_run_that_no_detector_has_judged_says_so(tmp_path: Path) -> None:
+    run = run_of(tmp_path, [conversation("c", ["A."])])
+    assert repr(run) == f"<Run '{tmp_path}': 1 conversation, 1 reply, not judged>"
+
+
+def test_a_notebook_shows_sizes_sentences_and_coverage(tmp_path: Path) -> None:
+    verdicts = [scored("c", 0, [(0, 2)]), unscored("c", 1)]
+    shown = run_of(tmp_path, [conversation("c", ["A.", "B."])], verdicts)._repr_html_()
+    assert f"<p>{tmp_path}: 1 conversation, 2 replies; d scored 1 of 2, flagged 1</p>" in shown
+    assert "<strong>Detector d failed on 1 of 2 replies (50%). Reason: because.</strong>" in shown
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", shown.partition("<tbody>")[2])
+    assert cells == ["vanilla", "d", "1.00", "100", "50", "1"]
+
+
+def test_the_page_is_that_of_the_command(tmp_path: Path) -> None:
+    folder = saved_run(tmp_path / "run")
+    run = Run(folder.path)
+    page = run.to_html()
+    assert run.to_html(tmp_path / "page.html") is None
+    assert not folder.page.exists()
+    write_reports(folder)
+    assert page == (tmp_path / "page.html").read_text() == folder.page.read_text()
+
+
+def test_a_page_of_many_conversations_is_left_to_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hallulab.simulator.report.write.MOST", 1)
+    run = run_of(tmp_path / "a run", [conversation("a", ["A."]), conversation("b", ["B."])])
+    with pytest.raises(UsageError) as refused:
+        run.to_html()
+    assert str(refused.value) == (
+        f"{tmp_path}/a run has more than 1 conversations, which do not fit one page. "
+        f"Write it with several: hallulab report '{tmp_path}/a run'"
+    )
+
+
+def test_a_page_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    run = Run(saved_run(tmp_path / "run").path)
+    with pytest.raises(OperationalError) as caught:
+        run.to_html(tmp_path)
+    assert str(caught.value) == f"cannot write {tmp_path}: Is a directory."
 
 
 def test_another_folder_is_refused(tmp_path: Path) -> None:

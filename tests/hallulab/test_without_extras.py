@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hallulab import Run
 from hallulab.agents.machine.ray_cluster import join_cluster
 from hallulab.agents.retrieval.embeddings import SentenceEmbedder
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
@@ -24,6 +25,7 @@ from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.testing.endpoint import serve_stub
 from hallulab.testing.tiny_pack import make_pack
 from tests.extras import EXTRAS, hide_extras
+from tests.kit.run_folders import write_run
 from tests.simulator.command_line import CommandLine
 
 CHAT = {
@@ -128,6 +130,10 @@ def join_ray(folder: Path) -> None:
         pass
 
 
+def plot(folder: Path) -> None:
+    Run(write_run(folder, []).path).plot()
+
+
 SENTENCES = {
     search_by_vectors: "Search by vectors needs lancedb, {}local]'",
     embed: "The embedding model all-minilm-l6-v2 needs sentence-transformers, {}local]'",
@@ -141,6 +147,7 @@ SENTENCES = {
     read_document(".html"): "a.html: HTML needs html5lib, {}documents]'",
     read_document(".xlsx"): "a.xlsx: workbook needs openpyxl, {}documents]'",
     read_document(".rst"): "a.rst: reStructuredText needs docutils, {}documents]'",
+    plot: "A plot needs matplotlib, {}plots]'",
     join_ray: "--ray needs ray, {}ray]'",
 }
 """Work that needs an extra → the sentence; `{}` is the same in all."""

@@ -34,10 +34,11 @@ def test_a_page_does_not_wait_for_a_slow_report(run: ShownRun, monkeypatch: pyte
     monkeypatch.setattr(results, "WAIT_S", 0.01)
     with made._working:  # so that the report cannot be made yet
         found = made.find(run)
-        assert (found.document, found.reason) == (None, results._MAKING)
+        assert (found.document, found.reason, found.is_late) == (None, results._MAKING, True)
         assert made.is_making(run)
     monkeypatch.setattr(results, "WAIT_S", 60)
     assert count_conversations(made.find(run)) == 1
+    assert not made.find(run).is_late
     assert not made.is_making(run)
 
 

@@ -11,11 +11,11 @@ import pytest
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import Offer
-from hallulab.simulator.viewer.results import RunReports
+from hallulab.simulator.viewer.results import KnownReport, RunReports
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.runs_page import describe_state
 from tests.builders import conversation, scored, unscored
-from tests.simulator.viewer.serving import append
+from tests.simulator.viewer.serving import append, serving
 
 
 def judge_anew(run: RunFolder) -> None:
@@ -50,3 +50,15 @@ def test_a_change_is_another_state(tmp_path: Path, change: Callable[[RunFolder],
     after = describe_state(shown, *made)
     assert after != before
     assert describe_state(shown, *made) == after
+
+
+@pytest.mark.parametrize(("is_late", "seen"), [(True, '""'), (False, '"{')])
+def test_the_first_event_renews_a_page_whose_report_is_late(
+    is_late: bool, seen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFolder(tmp_path / "run")
+    append(run.conversations, [conversation("a", ["x"])])
+    monkeypatch.setattr(RunReports, "find", lambda *_: KnownReport(None, "Wait.", is_late))
+    with serving([run.path], tmp_path / "indices") as served:
+        [shown] = served.runs.list()
+        assert f" data-seen={seen}" in served.get(f"/runs/{shown.id}")[1]
