@@ -170,7 +170,7 @@ class FlaggedReplies(Metric):
             said.append(_describe_alone(flagged.alone))
         if flagged.by_some:
             replies = _format_replies(flagged.by_some)
-            said.append(f"The detectors disagree on {replies}, which the page shows first.")
+            said.append(f"The detectors disagree on {replies}, which the page lists.")
         return said
 
 

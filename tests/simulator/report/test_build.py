@@ -251,7 +251,7 @@ def test_first_comes_what_was_found(changed: dict[str, Any], sentence: str) -> N
     made = report({}, *rows).model_copy(update={"flagged": FLAGGED.model_copy(update=changed)})
     assert render_headlines(made)[:2] == [
         sentence,
-        "The detectors disagree on 3 replies, which the page shows first.",
+        "The detectors disagree on 3 replies, which the page lists.",
     ]
 
 
