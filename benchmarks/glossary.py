@@ -21,8 +21,8 @@ The terminal has the columns that fit, in the same order, under shorter headings
 `python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, declared in
 `simulator/metrics/*.py`, `simulator/report/realism.py`, `simulator/bench/tables.py`,
 `simulator/calibration/document.py` and `simulator/rag_trust/document.py`.
-[methods.md](methods.md), [realism.md](realism.md), [bench.md](bench.md) and [rag-trust.md](rag-trust.md) say
-how the numbers are counted.
+[published-methods.md](studies/published-methods.md), [realism.md](realism.md), [bench.md](bench.md) and
+[rag-trust.md](rag-trust.md) say how the numbers are counted.
 """
 
 

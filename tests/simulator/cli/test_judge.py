@@ -91,7 +91,7 @@ def test_twenty_chats_are_judged_in_one_step(hallulab: CommandLine, monkeypatch:
 def test_the_worth_of_combined_is_that_of_the_docs() -> None:
     rows = [
         [cell.strip(" *").replace("**", "") for cell in line.strip("|").split("|")]
-        for line in (ROOT / "docs" / "trust.md").read_text().splitlines()
+        for line in (ROOT / "docs" / "studies" / "trust.md").read_text().splitlines()
         if line.startswith(("| `combined`", "| `lexical` (floor)"))
     ]
     lexical, combined = ([row for row in rows if row[0].startswith(name)] for name in ("`lex", "`comb"))
