@@ -73,7 +73,7 @@ _CHATBOT = Column(
 _SOURCE = Column(
     "By",
     "source",
-    "what the corrected numbers rest on: annotations of the run's turns, else what is known of the detector",
+    "source of the correction: annotations of the run's turns, else known error rates of the detector",
     lambda source: source or NOTHING,
     kind="text",
     short="By",
@@ -118,7 +118,7 @@ PAIRS = (
     Column("a", "a", "a chatbot", kind="name"),
     Column("b", "b", "another one", kind="name"),
     Column("Personas", "personas",
-           "personas behind the number that rests on fewer; by annotations, those with an annotated turn"),
+           "smaller number of personas of the two; by annotations, those with an annotated turn"),
     Column("Δ HPT-1, corrected", "difference", "corrected HPT-1 of a minus that of b", TWO_DECIMALS,
            beside="ci95"),
     Column("p (Holm)", "p_holm", "t test of it over personas, adjusted by Holm", format_p),

@@ -51,8 +51,8 @@ REMAINING = (
            beside="fixed_ci95"),
     Column("p (Holm)", "fixed_p_holm", "paired test of it, adjusted by Holm", format_p),
     Column("Remains %", "remaining",
-           "fixed-prefix difference over free-running one, if that is significant: the chatbots' own share",
-           PERCENT, beside="remaining_ci95"),
+           "fixed-prefix difference over the free-running one, if that is significant", PERCENT,
+           beside="remaining_ci95"),
     Column("Path", "path", "free-running minus fixed-prefix difference: what the histories explain",
            TWO_DECIMALS, beside="path_ci95"),
 )  # fmt: skip

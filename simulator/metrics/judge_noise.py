@@ -89,11 +89,12 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
         Column("Cleared", "cleared", "flagged replies that it does not flag the second time"),
         Column("|Δ score|", "score_change", "mean absolute difference of the two scores", TWO_DECIMALS,
                short="|Δ score|"),
-        Column("Noise floor", "noise_floor", "how far HPT-1 of two halves of one chatbot's conversations "
-               "differs that have the same personas and other seeds, the mean of the chatbots; none where a "
-               "persona has one seed", TWO_DECIMALS, short="Noise\nfloor"),
-        Column("By the judge", "judge_floor", "how far it would differ by the judge's own noise alone",
-               TWO_DECIMALS, beside="judge_floor_ci95", short="By the\njudge"),
+        Column("Noise floor", "noise_floor",
+               "difference of HPT-1 between halves of one chatbot's conversations with the same personas "
+               "and other seeds, mean of the chatbots; needs two seeds a persona", TWO_DECIMALS,
+               short="Noise\nfloor"),
+        Column("By the judge", "judge_floor", "the same by the judge's own noise alone", TWO_DECIMALS,
+               beside="judge_floor_ci95", short="By the\njudge"),
         Column("By the judge %", "judge_share", "share of the variance of HPT between seeds of one persona "
                "that is the judge's own", PERCENT, short="By the\njudge %"),
     )  # fmt: skip
@@ -277,11 +278,11 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
     COLUMNS = (
         Column("a", "a", "a detector", kind="name", short="a"),
         Column("b", "b", "another one", kind="name", short="b"),
-        Column("Disagree", "disagree", "replies that one of them flags the first time, and the other does "
-               "not", short="Disagree"),
+        Column("Disagree", "disagree", "replies that only one of them flags", short="Disagree"),
         Column("of", "replies", "replies that both scored twice", short="of"),
-        Column("By noise %", "explained", "share of the disagreements on which at least one of them flips "
-               "where it is asked again", PERCENT, beside="explained_ci95", short="By noise %"),
+        Column("By noise %", "explained",
+               "share of the disagreements in which one of them flips when asked again", PERCENT,
+               beside="explained_ci95", short="By noise %"),
         Column("Only a flips", "by_a", "disagreements on which only a flips", short="Only a\nflips"),
         Column("Only b flips", "by_b", "disagreements on which only b flips", short="Only b\nflips"),
         Column("Both flip", "by_both", "disagreements on which both flip", short="Both\nflip"),

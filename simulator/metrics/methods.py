@@ -80,10 +80,10 @@ _SIGNS: dict[Sign, str] = {
     "grades are all alike: expect many false alarms (docs/studies/published-methods.md).",
 }
 METHODS = (
-    Column("Variant", "variant", "the variant of its method by which the detector judged, such as a reading; "
-           "empty: there is only one", kind="text"),
-    Column("As published", "as_published", "whether that is the paper's; empty: there is no paper, or it is "
-           "not known", kind="text"),
+    Column("Variant", "variant", "variant of its method, such as a reading; empty: there is only one",
+           kind="text"),
+    Column("As published", "as_published", "yes if that is the paper's; empty: no paper, or unknown",
+           kind="text"),
     Column("Threshold", "threshold", "score from which a reply is flagged",
            lambda number: NOTHING if number is None else f"{number:g}"),
     Column("Threshold from", "threshold_protocol", "`published`, `untuned`, `tuned`, `calibrated` or `given`",

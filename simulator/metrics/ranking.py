@@ -29,12 +29,12 @@ from hallulab.simulator.show.columns import (
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
 
 _FLOOR = (
-    "how far two halves of one chatbot's conversations differ that have the same personas and other seeds, "
-    "the mean of both chatbots; none where a persona has one seed"
+    "difference between halves of one chatbot's conversations with the same personas and other seeds, mean "
+    "of both chatbots; needs two seeds a persona"
 )
 _SEEDS = (
-    "share of the variance of Δ HPT-1 that more seeds of the same personas can remove at most; the rest "
-    "takes more personas; none where each persona has one seed"
+    "share of the variance of Δ HPT-1 that more seeds of the same personas can remove; the rest takes more "
+    "personas"
 )
 COLUMNS = (
     Column("a", "a", "a chatbot", kind="name"),
