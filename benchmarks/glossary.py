@@ -32,30 +32,33 @@ def page() -> str:
     """Return the text of docs/metrics.md."""
     blocks = [_HEAD]
     for title, tables in _GROUPS.items():
-        shared = _find_shared(tables.values())
+        lines = {name: _describe(columns) for name, columns in tables.items()}
+        shared = _find_shared(lines.values())
         blocks += [f"## {title}\n", *(f"{line}\n" for line in shared)]
-        for name, columns in tables.items():
-            own = dict.fromkeys(line for line in map(_describe, columns) if line not in shared)
-            blocks += [f"### {name}\n", *(f"{line}\n" for line in own)]
+        for name, own in lines.items():
+            blocks += [f"### {name}\n", *(f"{line}\n" for line in own if line not in shared)]
     return "\n".join(blocks)
 
 
-def _find_shared(tables: Iterable[Sequence[Column]]) -> list[str]:
+def _find_shared(tables: Iterable[Sequence[str]]) -> list[str]:
     """Return of each heading the line that most tables have, if several have it."""
-    lines: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
-    for columns in tables:
-        for column in columns:
-            lines[column.label or column.short][_describe(column)] += 1
-    most = (found.most_common(1)[0] for found in lines.values())
+    by_heading: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for lines in tables:
+        for line in lines:
+            by_heading[line.split("**")[1]][line] += 1
+    most = (found.most_common(1)[0] for found in by_heading.values())
     return [line for line, count in most if count > 1]
 
 
-def _describe(column: Column) -> str:
-    """Return a column's heading, its field if the heading does not give it, and its meaning."""
-    heading = column.label or column.short or ""
-    plain = heading.lower().removesuffix(" %").replace(" / ", "_per_").replace("-", "_").replace(" ", "_")
-    field = "" if plain == column.value else f" `{column.value}`"
-    return " ".join(f"**{heading}**{field}: {column.hint}".split())
+def _describe(columns: Sequence[Column]) -> list[str]:
+    """Return a line for each column: heading, field if the heading does not give it, and meaning."""
+    found: dict[str, None] = {}
+    for column in columns:
+        heading = (column.label or column.short or "").replace("\n", " ")
+        plain = heading.lower().removesuffix(" %").replace(" / ", "_per_").replace("-", "_").replace(" ", "_")
+        field = "" if plain == column.value else f" `{column.value}`"
+        found[f"**{heading}**{field}: {column.hint}".replace("\n", " ")] = None
+    return list(found)
 
 
 if __name__ == "__main__":
