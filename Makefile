@@ -56,7 +56,7 @@ bench: $(STAMP)  ## what the runner costs (docs/studies/scale.md)
 	$(BIN)/python -m benchmarks.orchestration
 
 docs: $(STAMP)  ## the documentation as a site, into site/; needs no network, and a warning is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
