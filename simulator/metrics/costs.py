@@ -118,8 +118,7 @@ EFFICIENCY = (
     Column("Calls / chat", "calls_per_chat", "mean number of model calls a conversation",
            build_decimal_format(1)),
     Column("Tokens / chat", "tokens_per_chat",
-           "mean prompt and completion tokens of a conversation; a dash if the server reports none for a "
-           "call", GROUPED),
+           "mean prompt and completion tokens of a conversation; a dash if unreported", GROUPED),
     Column("Seconds / chat", "seconds_per_chat", "mean sum of latencies a conversation",
            build_decimal_format(1)),
     Column("Tokens relative to Vanilla", "relative_to_vanilla",
@@ -338,7 +337,7 @@ LENGTHS = (
     Column("Chats", "conversations", "its conversations"),
     Column("Turns, mean", "turns_mean", "mean number of turns", TWO_DECIMALS),
     Column("std", "turns_std", "standard deviation of it (n − 1)", TWO_DECIMALS),
-    Column("Tokens, mean", "tokens_mean", "mean number of tokens of all messages, by the shared tokenizer",
+    Column("Tokens, mean", "tokens_mean", "mean tokens of all messages, by the shared tokenizer",
            build_decimal_format(1)),
     Column("std", "tokens_std", "standard deviation of it (n − 1)", build_decimal_format(1)),
     Column("Ended by", "stop_reasons", "conversations by the reason they ended", format_counts, kind="text"),

@@ -216,8 +216,8 @@ def retrace(saved: SavedExperiment, tally: PersonaTally) -> SequentialTest:
 COLUMNS = (
     Column("a", "a", "a chatbot", kind="name", short="a"),
     Column("b", "b", "another one", kind="name", short="b"),
-    Column("Personas", "persons", "personas whose conversations with both were scored", short="Personas"),
-    Column("Δ HPT", "difference", "mean over these of HPT of a minus that of b", TWO_DECIMALS, short="Δ HPT"),
+    Column("Personas", "persons", "personas scored with both", short="Personas"),
+    Column("Δ HPT", "difference", "mean of HPT of a minus that of b", TWO_DECIMALS, short="Δ HPT"),
     Column("from", "low", "lower bound of the true difference, valid at whatever batch the run ends",
            TWO_DECIMALS, short="from"),
     Column("to", "high", "upper bound", TWO_DECIMALS, short="to"),

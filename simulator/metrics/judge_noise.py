@@ -30,8 +30,6 @@ from hallulab.simulator.statistics.intervals import (
 )
 from hallulab.simulator.statistics.sums import ExactSum, PersonSums
 
-_ASKED = "asked again by another seed and with the passages in another order"
-
 
 class JudgeNoiseRow(Frozen):
     """A detector beside itself, on replies that it was asked about twice: a row of `report.json`."""
@@ -79,8 +77,9 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
     FILE = "with rows"
     COLUMNS = (
         DETECTOR,
-        Column("Flips %", "flipped", f"of the replies that it scored twice, {_ASKED}, the share that is "
-               "flagged once and not the other time", PERCENT, beside="flipped_ci95", short="Flips %"),
+        Column("Flips %", "flipped",
+               "share of the replies scored twice, with another seed and order of passages, that are flagged "
+               "only once", PERCENT, beside="flipped_ci95", short="Flips %"),
         Column("Scored again", "scored", "replies that it scored twice", short="Scored\nagain"),
         Column("of", "asked", "replies that it scored, and was asked about again", short="of"),
         Column("Coverage %", "coverage", "share of these that it scored again", PERCENT, short="Cov.\n%",
@@ -90,13 +89,13 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
         Column("|Δ score|", "score_change", "mean absolute difference of the two scores", TWO_DECIMALS,
                short="|Δ score|"),
         Column("Noise floor", "noise_floor",
-               "difference of HPT-1 between halves of one chatbot's conversations with the same personas "
-               "and other seeds, mean of the chatbots; needs two seeds a persona", TWO_DECIMALS,
-               short="Noise\nfloor"),
+               "difference of HPT-1 between halves of one chatbot's conversations that differ in seeds "
+               "only, mean of the chatbots", TWO_DECIMALS, short="Noise\nfloor"),
         Column("By the judge", "judge_floor", "the same by the judge's own noise alone", TWO_DECIMALS,
                beside="judge_floor_ci95", short="By the\njudge"),
-        Column("By the judge %", "judge_share", "share of the variance of HPT between seeds of one persona "
-               "that is the judge's own", PERCENT, short="By the\njudge %"),
+        Column("By the judge %", "judge_share",
+               "share of the variance of HPT between seeds that is the judge's own", PERCENT,
+               short="By the\njudge %"),
     )  # fmt: skip
 
     def __init__(self, run: RunFacts) -> None:
@@ -203,8 +202,8 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
     def hints(cls, report: RunReport) -> Sequence[str]:
         """Say what is compared."""
         about = (
-            f"Replies that a detector scored, {_ASKED}: `hallulab detect --again`. The verdicts of the run "
-            "are the first ones everywhere else."
+            "Replies that a detector scored, asked again by another seed and with the passages in another "
+            "order: `hallulab detect --again`. The verdicts of the run are the first ones everywhere else."
         )
         return (about, *cls.lines(report))
 

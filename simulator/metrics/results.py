@@ -196,7 +196,7 @@ COLUMNS = (
            "share of the scored conversations with a hallucination", PERCENT, short="Halluc.\nchats %"),
     Column("Coverage %", "coverage", "share of the turns that the detector scored with places", PERCENT,
            short="Cov.\n%", warns=is_lacking),
-    Column("Scored turns", "scored_turns", "these turns; all numbers are computed from them"),
+    Column("Scored turns", "scored_turns", "these turns, the basis of all numbers"),
     Column("of", "turns", "all turns of the chatbot's conversations"),
     Column("Personas", "personas", "personas of these conversations; intervals are over them"),
 )  # fmt: skip

@@ -77,10 +77,8 @@ COLUMNS = (
            short="Replies"),
     Column("Flagged", "flagged", "replies whose first draft its guard flagged", GROUPED,
            short="Flag-\nged"),
-    Column("Not judged", "unjudged",
-           "replies whose first draft its guard could not judge; they never count as clean",
-           GROUPED,
-           short="Not\njudged", warns=bool),
+    Column("Not judged", "unjudged", "replies whose first draft the guard could not judge; never clean",
+           GROUPED, short="Not\njudged", warns=bool),
     Column("Made again", "again", "flagged replies that the wrapped chatbot made again",
            GROUPED,
            short="Made\nagain"),
@@ -103,14 +101,13 @@ COLUMNS = (
            short="HPT of\nanswers"),
     Column("of turns", "answers", "these turns", GROUPED),
     Column("Extra calls / reply", "calls_per_reply",
-           "model calls of the guard and of replies made again, over the replies", build_decimal_format(1),
+           "model calls of the guard and of replies made again, per reply", build_decimal_format(1),
            short="Extra\ncalls"),
     Column("Extra tokens / reply", "tokens_per_reply",
-           "prompt and completion tokens of these calls, over the replies; a dash if the server reports "
-           "none for a call", GROUPED, short="Extra\ntokens"),
-    Column("Extra seconds / reply", "seconds_per_reply",
-           "sum of the latencies of these calls, over the replies", build_decimal_format(1),
-           short="Extra\ns", wide=True),
+           "prompt and completion tokens of these calls, per reply; a dash if unreported", GROUPED,
+           short="Extra\ntokens"),
+    Column("Extra seconds / reply", "seconds_per_reply", "latencies of these calls, per reply",
+           build_decimal_format(1), short="Extra\ns", wide=True),
 )  # fmt: skip
 
 
