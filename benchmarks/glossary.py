@@ -14,9 +14,9 @@ from hallulab.simulator.show.columns import Column
 
 _HEAD = """# Columns
 
-Headings and meanings, as pages show them at the pointer. The field in JSON and CSV is the heading in small
-letters, with `_` between words, `per` for `/` and no `%`, or else the name behind it. Columns of several tables
-come first; a table with another meaning has its own.
+Headings and meanings, as pages show them. The field in JSON and CSV is the heading in small letters, with `_`
+between words, `per` for `/` and no `%`, or else the name behind it. Columns of several tables come first; a
+table with another meaning has its own.
 [published-methods.md](studies/published-methods.md) defines the measures.
 """
 _GROUPS: Mapping[str, Mapping[str, Sequence[Column]]] = {
