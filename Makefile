@@ -48,15 +48,15 @@ replay-headline: $(STAMP)  ## the recorded headline experiment, offline, into ru
 	$(BIN)/python -m benchmarks.second_judge runs/headline
 
 numbers: replay  ## every number of the docs that recordings allow; tests hold the pages to them
-	$(BIN)/python -m benchmarks.detectors_table --docs docs/detectors.md
-	$(BIN)/python -m benchmarks.capable_model --docs docs/trust.md
+	$(BIN)/python -m benchmarks.detectors_table --docs docs/studies/detectors.md
+	$(BIN)/python -m benchmarks.capable_model --docs docs/studies/trust.md
 	for module in readings left_out handoff corrected_gold planted_report personas; do $(BIN)/python -m benchmarks.$$module || exit 1; done
 
 bench: $(STAMP)  ## what the runner costs (docs/studies/scale.md)
 	$(BIN)/python -m benchmarks.orchestration
 
 docs: $(STAMP)  ## the documentation as a site, into site/; needs no network, and a warning is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 package: $(STAMP)  ## the source distribution and the wheel, into dist/, checked as a registry would
 	$(BIN)/python agents/machine/installer.py --constraint constraints.txt --editable '.[release]'

@@ -1,7 +1,8 @@
 """Detectors on a capable model, and what cheaper ways to ask it lose: `python -m benchmarks.capable_model`.
 
-The tables stand in docs/trust.md (`--docs` puts them there). A strong general-purpose language model answered
-the prompts; its answers are replayed from `tests/recordings/strong`, whose README says how they were made.
+The tables stand in docs/studies/trust.md (`--docs` puts them there). A strong general-purpose language
+model answered the prompts; its answers are replayed from `tests/recordings/strong`, whose README says how
+they were made.
 
 The first table has the detectors as published. The second judges the same replies twice, as published and in
 a cheaper way, and has the differences of AUROC with a 95% interval, paired by reply, because `gold` has too

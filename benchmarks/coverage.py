@@ -1,7 +1,7 @@
 """How often intervals and tests of numbers as counted are right: `python -m benchmarks.coverage`.
 
-The tables stand in docs/validity.md (`--docs` puts them there). Runs are made up by seed, and their truth is
-known:
+The tables stand in docs/studies/validity.md (`--docs` puts them there). Runs are made up by seed, and their
+truth is known:
 
 - One to five turns: sentences of turns are hallucinated at a rate that differs between personas, as
   `benchmarks.corrected_coverage` makes them up.
@@ -216,7 +216,7 @@ def _plan_counts(random: np.random.Generator, runs: int, personas: int, hpt: flo
 
 
 def build_page(runs: int, pairs_of_runs: int) -> str:
-    """Return the tables of docs/validity.md."""
+    """Return the tables of docs/studies/validity.md."""
     hpts = [f"HPT {hpt:g}" for hpt in HPTS]
     personas = [f"{number} personas" for number in PERSONAS]
     parts = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from hallulab.simulator.bench.tables import TABLES as BENCH
 from hallulab.simulator.calibration.document import TABLES as CALIBRATE
@@ -10,39 +11,54 @@ from hallulab.simulator.rag_trust.document import TABLES as RAG_TRUST
 from hallulab.simulator.report.build import load_metrics
 from hallulab.simulator.report.realism import TABLES as REALISM
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.markdown import render_glossary
 
-_HEAD = """# What the columns mean
+_HEAD = """# Columns
 
-Each table of a run, of `hallulab realism`, `bench`, `calibrate` and `rag-trust`: the heading on the page, the
-field of the row (in JSON and CSV), the meaning. The page shows the meaning when the pointer is on a heading.
-The terminal has the columns that fit, in the same order, under shorter headings.
-
-`python -m benchmarks.glossary > docs/metrics.md` makes this page from the columns, declared in
-`simulator/metrics/*.py`, `simulator/report/realism.py`, `simulator/bench/tables.py`,
-`simulator/calibration/document.py` and `simulator/rag_trust/document.py`.
-[methods.md](methods.md), [realism.md](realism.md), [bench.md](bench.md) and [rag-trust.md](rag-trust.md) say
-how the numbers are counted.
+Headings and meanings, as pages show them. The field in JSON and CSV is the heading in small letters, with `_`
+between words, `per` for `/` and no `%`, or else the name behind it. Columns of several tables come first; a
+table with another meaning has its own.
+[published-methods.md](studies/published-methods.md) defines the measures.
 """
+_GROUPS: Mapping[str, Mapping[str, Sequence[Column]]] = {
+    "A run": dict(table for metric in load_metrics() for table in metric.TABLES),
+    "`hallulab realism`": REALISM,
+    "`hallulab bench`": BENCH,
+    "`hallulab calibrate`": CALIBRATE,
+    "`hallulab rag-trust`": RAG_TRUST,
+}
 
 
 def page() -> str:
     """Return the text of docs/metrics.md."""
-    parts = (
-        *_tables("A run", dict(table for metric in load_metrics() for table in metric.TABLES)),
-        *_tables("`hallulab realism`", REALISM),
-        *_tables("`hallulab bench`", BENCH),
-        *_tables("`hallulab calibrate`", CALIBRATE),
-        *_tables("`hallulab rag-trust`", RAG_TRUST),
-    )
-    return "\n".join((_HEAD, *parts))
+    blocks = [_HEAD]
+    for title, tables in _GROUPS.items():
+        lines = {name: _describe(columns) for name, columns in tables.items()}
+        shared = _find_shared(lines.values())
+        blocks += [f"## {title}\n", *(f"{line}\n" for line in shared)]
+        for name, own in lines.items():
+            blocks += [f"### {name}\n", *(f"{line}\n" for line in own if line not in shared)]
+    return "\n".join(blocks)
 
 
-def _tables(title: str, tables: Mapping[str, Sequence[Column]]) -> list[str]:
-    return [
-        f"## {title}\n",
-        *(f"### {name}\n\n{render_glossary(columns)}" for name, columns in tables.items()),
-    ]
+def _find_shared(tables: Iterable[Sequence[str]]) -> list[str]:
+    """Return of each heading the line that most tables have, if several have it."""
+    by_heading: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for lines in tables:
+        for line in lines:
+            by_heading[line.split("**")[1]][line] += 1
+    most = (found.most_common(1)[0] for found in by_heading.values())
+    return [line for line, count in most if count > 1]
+
+
+def _describe(columns: Sequence[Column]) -> list[str]:
+    """Return a line for each column: heading, field if the heading does not give it, and meaning."""
+    found: dict[str, None] = {}
+    for column in columns:
+        heading = (column.label or column.short or "").replace("\n", " ")
+        plain = heading.lower().removesuffix(" %").replace(" / ", "_per_").replace("-", "_").replace(" ", "_")
+        field = "" if plain == column.value else f" `{column.value}`"
+        found[f"**{heading}**{field}: {column.hint}".replace("\n", " ")] = None
+    return list(found)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The tables of docs/chatbots.md, from the report of the headline run: `python -m benchmarks.headline RUN`.
+"""The tables of docs/studies/chatbots.md, from the report of a run: `python -m benchmarks.headline RUN`.
 
 `make replay-headline` makes the run again from its recording, into `runs/headline`, and prints them. Beside
 our numbers stand those of the HalluDetect paper (tables 3 and 5, appendix B.8), as it prints them.

@@ -1,7 +1,7 @@
 """List planted errors for people to check: `python -m benchmarks.planted_examples`.
 
-The output is docs/planted-examples.md. A seed draws fifty errors from four hundred, which are planted into
-the largest pack as `hallulab make-data planted` does without options.
+The output is docs/studies/planted-examples.md. A seed draws fifty errors from four hundred, which are
+planted into the largest pack as `hallulab make-data planted` does without options.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 RUN is the folder that `make replay-headline` or `make replay` has made; it stays as it is, for a copy is
 judged. The second judge is HalluDetect as published, on a strong language model whose answers are replayed
-(`examples/second-judge.yaml`). The tables stand in docs/chatbots.md and docs/studies/first-run.md.
+(`examples/second-judge.yaml`). The tables stand in docs/studies: chatbots.md and first-run.md.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 The folder is what `make replay-headline` has made; the table stands in docs/studies/methods.md (`--docs`
 puts it there). The default `halludetect` has no grade of consequence, and agrees with HalluDetect as
-published on a strong model as by chance (docs/chatbots.md). Here its mixture gets two more measurements of a
-sentence: whether it gives a detail on which a user acts (a contact, a date, an amount), and the model's
-answer again if it does. All answers are replayed.
+published on a strong model as by chance (docs/studies/chatbots.md). Here its mixture gets two more
+measurements of a sentence: whether it gives a detail on which a user acts (a contact, a date, an amount),
+and the model's answer again if it does. All answers are replayed.
 
 Every number is of replies that the weights were not learnt from. The headline's labels are a strong model's,
 not people's. The measurements were chosen with all of these data in view, the headline's included.

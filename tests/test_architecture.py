@@ -1,4 +1,4 @@
-"""docs/architecture.md against the tree."""
+"""docs/design/architecture.md against the tree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_paths_that_docs_name_are_there(name: Path) -> None:
 
 def drawn() -> set[str]:
     """The paths in the drawing."""
-    drawing = text_of(Path("docs/architecture.md")).split("```")[1]
+    drawing = text_of(Path("docs/design/architecture.md")).split("```")[1]
     return set(re.findall(rf"(?:{'|'.join(FLOORS)})/[\w/]+", drawing))
 
 
@@ -57,7 +57,7 @@ def test_the_drawing_has_every_room_and_no_other() -> None:
 def test_the_table_says_which_file_to_add(what: str) -> None:
     """`test_paths_that_docs_name_are_there` looks whether its neighbours are there."""
     [file] = re.findall(
-        rf"^\| {re.escape(what)} \| (.*?) \|", text_of(Path("docs/architecture.md")), re.MULTILINE
+        rf"^\| {re.escape(what)} \| (.*?) \|", text_of(Path("docs/design/architecture.md")), re.MULTILINE
     )
     assert PLACE.search(file)
 

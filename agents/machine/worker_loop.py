@@ -3,9 +3,9 @@
     python worker_loop.py WORKER.py
 
 `WORKER.py` defines a class `Worker`. It is made with the configuration (the first line of standard input) and
-`ask`; its `answer(request)` returns the answer without `id`. docs/peers.md and `chatbots/bot_worker.py`
-describe the messages. Output of the worker's packages goes to standard error, and they read nothing from
-standard input. The worker ends when its standard input ends, even while it computes.
+`ask`; its `answer(request)` returns the answer without `id`. docs/studies/peers.md and
+`chatbots/bot_worker.py` describe the messages. Output of the worker's packages goes to standard error, and
+they read nothing from standard input. The worker ends when its standard input ends, even while it computes.
 """
 
 from __future__ import annotations

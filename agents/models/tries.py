@@ -1,7 +1,7 @@
 """The tries of one request: which failures are tried again, after which pause, and when it is enough.
 
 `timeout` is the total of all tries and the pauses between them. The openai client tries again, too, but not
-until a time; docs/architecture.md says what else it does not know of.
+until a time; docs/design/architecture.md says what else it does not know of.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def has_fast_int8(proc: Path = Path("/proc")) -> bool:
 
     With AVX2 only, int8 is faster than float32 for long prompts (at 512 × 1536 × 8960 on 2 cores: int8 214,
     float32 123, bfloat16 19 billion operations a second). But it packs the weights at every step, which
-    makes writing three times slower (docs/serving.md).
+    makes writing three times slower (docs/design/serving.md).
     """
     return bool(_read_processor_flags(proc) & {"avx512_vnni", "avx_vnni", "amx_int8"})
 

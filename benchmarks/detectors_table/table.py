@@ -153,7 +153,7 @@ def _variants(report: TableReport) -> list[str]:
     said = "; ".join(f"`{name}`: {variant}" for name, variant in report.variants.items())
     return [
         f"The names are those of the papers' methods; variants as run here, by `{report.model}`: {said}. "
-        "[methods.md](methods.md) tells how they differ."
+        "[published-methods.md](published-methods.md) tells how they differ."
     ]
 
 

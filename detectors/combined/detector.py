@@ -199,8 +199,8 @@ class CombinedDetector(TrainedDetector[CombinedModel]):
     """Our own: classifiers of words, sentences and replies over what all the cheap methods measure.
 
     It needs no model server and no weights. It reads EvidenceChain's features (the extended set) and how much
-    of the reply is copied from the evidence. docs/methods.md describes the classifiers and how well they do.
-    The model in the package learnt from RAGTruth, WiCE and BEGIN.
+    of the reply is copied from the evidence. docs/studies/published-methods.md describes the
+    classifiers and how well they do. The model in the package learnt from RAGTruth, WiCE and BEGIN.
     """
 
     KIND = "combined"

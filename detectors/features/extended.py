@@ -1,7 +1,7 @@
 """Features beyond the paper's: more of coverage, retrieval and mismatch, and a sentence's place and form.
 
 Here words are compared by stems and weighted by rarity (idf), so that a paraphrase's inflection or a common
-word counts less than an invented noun. docs/methods.md compares them with the paper's own.
+word counts less than an invented noun. docs/studies/published-methods.md compares them with the paper's own.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class HalluDetectDetector(ServedDetector):
             return ()
         return (
             f"{self.name}: {model} is too small for `reading: word`, whose filter it does not follow: most "
-            "clean replies are flagged (docs/methods.md). Leave `reading` out.",
+            "clean replies are flagged (docs/studies/published-methods.md). Leave `reading` out.",
         )
 
     warnings = cached_property(_find_warnings)

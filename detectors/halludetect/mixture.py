@@ -2,8 +2,8 @@
 
 HalluDetect for small models: one question a sentence, with examples, on the turn's own passages.
 The question is the one that MetaRAG asks (YES, NO or NOT SURE); the probability of YES counts.
-docs/methods.md says where it departs from the paper. Doubled retrieval, zero-shot questions and a fixed
-mixture with overlap each cost a small judge more than its own weakness does.
+docs/studies/published-methods.md says where it departs from the paper. Doubled retrieval, zero-shot questions
+and a fixed mixture with overlap each cost a small judge more than its own weakness does.
 
 Estimate how likely a sentence, and a reply, is hallucinated, by a small learnt mixture of measurements.
 No single sign works for every kind of reply. On replies of small chatbots the model's answer says most; on

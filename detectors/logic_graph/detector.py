@@ -80,7 +80,8 @@ class LogicGraphOptions(Frozen):
     top_groups: int | None = Field(default=2, ge=1)
     """Only this many of the most relevant groups count (`weighting: relevance`); None: all, as in the
     equation. No other group is asked about. The paper's worked example counts 2 and 5 (see
-    `consistency.shares`). With a small model's probabilities 2 are better than all (docs/methods.md)."""
+    `consistency.shares`). With a small model's probabilities 2 are better than all
+    (docs/studies/published-methods.md)."""
     question: bool = True
     """True if the question is part of the claim H, as in the paper: alone, a short answer says nothing."""
     entailment: Literal["served", "hhem"] = "served"
@@ -89,15 +90,17 @@ class LogicGraphOptions(Frozen):
     overlap: float = Field(default=0.5, ge=0.0, le=1.0)
     """Weight in S of the share of the claim's content words that the counted groups hold together
     (`entailment: served`); 0: none, as in the paper. For an answer too short to be a statement, the share is
-    multiplied by that of its question. A small model overlooks names and numbers (docs/methods.md)."""
+    multiplied by that of its question. A small model overlooks names and numbers
+    (docs/studies/published-methods.md)."""
     relevance: Literal["embedding", "served", "reranker"] = "embedding"
     """Who says how relevant a group is. `embedding`: the cosine of the claim and the group's nearest chunk,
     which is free because B has embedded the chunks. The served model, by the probability of Yes. Or
-    mxbai-rerank-base-v2. The first is better than a small served model (docs/methods.md)."""
+    mxbai-rerank-base-v2. The first is better than a small served model
+    (docs/studies/published-methods.md)."""
     relevance_temperature: float | None = Field(default=0.1, gt=0.0)
     """τ: groups count by softmax(r / τ) (`relevance: embedding`; ours). None: by r̃ₖ = rₖ / Σ rⱼ, as in the
     paper. The paper's reranker says 0.4 of one group and 8.7 of another (table 8); cosines of 0.3 and 0.6
-    would count nearly the same (docs/methods.md)."""
+    would count nearly the same (docs/studies/published-methods.md)."""
     embedding_model: Annotated[str, LeadsTo("embedding")] = "all-minilm-l6-v2"
     """Makes the vectors; see `hallulab.agents.retrieval.embeddings.SentenceEmbedder`."""
     hhem_model: Annotated[str, LeadsTo("weights")] = "vectara/hallucination_evaluation_model"

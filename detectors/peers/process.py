@@ -1,7 +1,7 @@
 """The worker process of a peer: its environment, and the messages that it exchanges with us.
 
-A message is one JSON object a line; see docs/peers.md. Other people wrote the worker's packages, so every
-message of it is validated. Offsets are Unicode code points into the text they belong to, end exclusive.
+A message is one JSON object a line; see docs/studies/peers.md. Other people wrote the worker's packages, so
+every message of it is validated. Offsets are Unicode code points into the text they belong to, end exclusive.
 """
 
 from __future__ import annotations

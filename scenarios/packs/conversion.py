@@ -28,7 +28,7 @@ from hallulab.scenarios.packs.kinds import KINDS, Extracted
 from hallulab.scenarios.text.wording import render_one_line
 
 MEMORY = 1 << 30
-"""Bytes that the process may have; docs/security.md says what documents need."""
+"""Bytes that the process may have; docs/design/security.md says what documents need."""
 
 FIRST_SECONDS = 5.0
 """Processor time for all documents of a folder …"""

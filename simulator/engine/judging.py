@@ -32,7 +32,8 @@ WITHOUT_MODEL = "combined"
 WORTH = (
     "combined asks no model: on 216 replies of strong models (MTRAG; its features were chosen with them in "
     "view) its AUROC is 0.873 [0.79, 0.92], that of counting words 0.855; on 38 replies of small bots it is "
-    "0.458, no better than chance. Better: a capable model, by --base-url URL --model NAME (docs/trust.md)."
+    "0.458, no better than chance. Better: a capable model, by --base-url URL --model NAME "
+    "(docs/studies/trust.md)."
 )
 
 

@@ -212,7 +212,7 @@ class AnnotatorAgreement(TableMetric[AnnotatorPair]):
         Column("Kappa", "kappa", "Cohen's kappa of that; 0: as by chance", TWO_DECIMALS, short="Kappa"),
         Column("Places", "places", "hallucinations by either in these turns", short="Places"),
         Column("Gamma", "gamma",
-               "γ of where they are and how severe (Mathet and others 2015); 1: the same, 0: as by chance",
+               "γ of places and severities (Mathet and others 2015); 1: the same, 0: as by chance",
                TWO_DECIMALS, short="Gamma"),
     )  # fmt: skip
 

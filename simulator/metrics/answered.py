@@ -61,15 +61,17 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
     COLUMNS = (
         DETECTOR,
         CHATBOT,
-        Column("Answered %", "answered", "of the replies that answer or decline, the share that answers: it "
-               "claims something, perhaps among refusals", PERCENT, beside="answered_ci95",
-               short="Answered %"),
+        Column("Answered %", "answered",
+               "share of the replies that answer, among those that answer or decline; an answer claims "
+               "something, perhaps beside a refusal", PERCENT, beside="answered_ci95", short="Answered %"),
         Column("of", "replies", "replies that answer or decline"),
-        Column("Declined where the documents have it %", "over_declined", "of these replies, where documents "
-               "bear on the question, the share that declines", PERCENT, short="Declined,\nknown %"),
+        Column("Declined where the documents have it %", "over_declined",
+               "share that declines where documents bear on the question", PERCENT,
+               short="Declined,\nknown %"),
         Column("of", "in_documents", "replies to questions on which documents bear"),
-        Column("Answered where they do not %", "over_answered", "of these replies, where no document bears "
-               "on the question, the share that answers", PERCENT, short="Answered,\nunknown %"),
+        Column("Answered where they do not %", "over_answered",
+               "share that answers where no document bears on the question", PERCENT,
+               short="Answered,\nunknown %"),
         Column("of", "not_in_documents", "replies to questions on which no document bears"),
         Column("HPT of answers", "hpt_of_answers", "hallucinations over scored replies that answer",
                TWO_DECIMALS, beside="hpt_of_answers_ci95", short="HPT of\nanswers"),

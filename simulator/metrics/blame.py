@@ -306,21 +306,23 @@ COLUMNS = (
            short="Halluc."),
     Column("Attributed %", "coverage", "hallucinated replies that are attributed", PERCENT, short="Attr.\n%",
            warns=is_lacking),
-    Column("Retriever %", "retriever_share", "of those attributed: documents have what was needed, and the "
-           "passages lack it", PERCENT, beside="retriever_share_ci95", short="Retriever %"),
-    Column("Writer %", "writer_share", "of those attributed: the passages had what was needed, or no "
-           "document has it", PERCENT, short="Writer\n%"),
+    Column("Retriever %", "retriever_share",
+           "of those attributed: the documents contain what was needed, the passages do not", PERCENT,
+           beside="retriever_share_ci95", short="Retriever %"),
+    Column("Writer %", "writer_share",
+           "of those attributed: the passages contain what was needed, or no document does", PERCENT,
+           short="Writer\n%"),
     Column("Supported %", "supported_share", "of those attributed: a passage supports what is flagged, so "
            "the detector may be wrong", PERCENT, short="Supp.\n%"),
     Column("User %", "user_share", "of those attributed: the simulated user’s message is out of role, or "
            "leaks its instructions", PERCENT, short="User\n%"),
-    Column("Context recall %", "recall", "of what hallucinated replies needed (the question, statements that "
-           "documents support), the share that a passage has", PERCENT, short="Recall\n%"),
-    Column("of replies", "recall_replies", "hallucinated replies of which something is known to have been "
-           "needed"),
-    Column("Context precision %", "precision", "of the passages of hallucinated replies, in any order, the "
-           "share that bears on the question or supports a statement of the reply", PERCENT,
-           short="Precision\n%"),
+    Column("Context recall %", "recall",
+           "share of what hallucinated replies needed (for the question, or statements that documents "
+           "support) that a passage contains", PERCENT, short="Recall\n%"),
+    Column("of replies", "recall_replies", "hallucinated replies whose needs are known"),
+    Column("Context precision %", "precision",
+           "share of the passages of hallucinated replies that bear on the question or support a statement "
+           "of the reply", PERCENT, short="Precision\n%"),
     Column("of replies", "precision_replies", "hallucinated replies with passages"),
 )  # fmt: skip
 

@@ -275,14 +275,15 @@ class CitedPassages(TableMetric[CitationRow]):
     ORDER, TERMINAL_ORDER = 23, LAST + 2
     COLUMNS = (
         CHATBOT,
-        Column("Citations", "citations", "citations of a number, a name or a link, in sentences that claim "
-               "something and in lists of sources", GROUPED, short="Citations"),
+        Column("Citations", "citations",
+               "citations (number, name, link) in sentences that claim something and in lists of sources",
+               GROUPED, short="Citations"),
         Column("Judged %", "coverage", "share of these that rules can tell right from wrong", PERCENT,
                short="Judged\n%", warns=is_lacking),
-        Column("Citations right %", "right", "of those judged, the share whose passage is among those of the "
-               "turn and supports the sentence, alone or where the others cited with it do not without it",
-               PERCENT, beside="right_ci95", short="Citations\nright %"),
-        Column("Not there", "not_there", "citations of a passage that the turn does not have; they are wrong",
+        Column("Citations right %", "right",
+               "share of those judged whose passage is in the turn and supports the sentence, alone or as a "
+               "necessary part of those cited", PERCENT, beside="right_ci95", short="Citations\nright %"),
+        Column("Not there", "not_there", "citations of a passage that the turn lacks; they are wrong",
                GROUPED, short="Not\nthere"),
     )  # fmt: skip
 

@@ -89,12 +89,13 @@ class Concentration(Frozen):
 
 COLUMNS = (
     DETECTOR,
-    Column("By", "by", "what the replies have in common: turn, length, document (that of the best passage), "
-           "topic, search (whether it found what the question needs; of large runs, in the conversations "
-           "examined); all: nothing", kind="name", short="Replies by"),
-    Column("Which", "value", "which turn, length, document or topic; (none): without evidence or topic, "
-           "(others): those with fewer replies, (undetermined): rules cannot tell what the search found",
-           kind="text", short="which"),
+    Column("By", "by",
+           "property of the replies: turn, length, document (of the best passage), topic, search (did it "
+           "find what the question needs; in large runs, of the conversations examined); all: none",
+           kind="name", short="Replies by"),
+    Column("Which", "value",
+           "its value; (none): no evidence or topic, (others): values with fewer replies, (undetermined): "
+           "rules cannot say what the search found", kind="text", short="which"),
     Column("Replies", "replies", "these replies, of all chatbots", GROUPED, short="Replies"),
     Column("Scored", "scored", "those that the detector scored", GROUPED, short="Scored"),
     Column("Coverage %", "coverage", "scored replies over replies", PERCENT, short="Cov.\n%",

@@ -84,8 +84,8 @@ class Efficiency(Frozen):
 MONEY = Column(
     "Money",
     "money",
-    "what the calls cost by the experiment's `prices`, those answered from a recording or an equal request "
-    "too; only in runs with `prices`; unknown where a model has none or the server did not tell the tokens",
+    "cost of the calls by the experiment's `prices`, also of replayed and shared ones; unknown "
+    "if a price or a number of tokens is missing",
     lambda value: "unknown" if value is None else f"{value:,.4f}",
 )
 
@@ -113,18 +113,16 @@ EFFICIENCY = (
     Column("What", "role", "chatbot or detector", kind="text"),
     Column("Name", "name", "its name", kind="name"),
     Column("On chats of", "on",
-           "whose conversations: a chatbot's own; for a detector Vanilla's, or all without Vanilla",
-           kind="text"),
+           "conversations: a chatbot's own; for a detector Vanilla's, or all without Vanilla", kind="text"),
     Column("Chats", "conversations", "conversations averaged over"),
     Column("Calls / chat", "calls_per_chat", "mean number of model calls a conversation",
            build_decimal_format(1)),
-    Column("Tokens / chat", "tokens_per_chat", "mean of tokens read and written a conversation; a dash where "
-           "the server did not tell those of an answered call", GROUPED),
+    Column("Tokens / chat", "tokens_per_chat",
+           "mean prompt and completion tokens of a conversation; a dash if unreported", GROUPED),
     Column("Seconds / chat", "seconds_per_chat", "mean sum of latencies a conversation",
            build_decimal_format(1)),
     Column("Tokens relative to Vanilla", "relative_to_vanilla",
-           "tokens / chat over Vanilla's own: for a chatbot, those of all Vanilla's conversations; for a "
-           "detector, those of Vanilla's conversations that it judged",
+           "tokens / chat over Vanilla's: for a detector, those of Vanilla's conversations that it judged",
            lambda value: NOTHING if value is None else f"{value:.2f}×"),
 )  # fmt: skip
 
@@ -341,7 +339,7 @@ LENGTHS = (
     Column("Chats", "conversations", "its conversations"),
     Column("Turns, mean", "turns_mean", "mean number of turns", TWO_DECIMALS),
     Column("std", "turns_std", "standard deviation of it (n − 1)", TWO_DECIMALS),
-    Column("Tokens, mean", "tokens_mean", "mean number of tokens of all messages, by the shared tokenizer",
+    Column("Tokens, mean", "tokens_mean", "mean tokens of all messages, by the shared tokenizer",
            build_decimal_format(1)),
     Column("std", "tokens_std", "standard deviation of it (n − 1)", build_decimal_format(1)),
     Column("Ended by", "stop_reasons", "conversations by the reason they ended", format_counts, kind="text"),

@@ -216,15 +216,15 @@ def retrace(saved: SavedExperiment, tally: PersonaTally) -> SequentialTest:
 COLUMNS = (
     Column("a", "a", "a chatbot", kind="name", short="a"),
     Column("b", "b", "another one", kind="name", short="b"),
-    Column("Personas", "persons", "personas whose conversations with both were scored", short="Personas"),
-    Column("Δ HPT", "difference", "mean over these of HPT of a minus that of b", TWO_DECIMALS, short="Δ HPT"),
-    Column("from", "low",
-           "the true difference is above this, at whatever batch the run ends; the bounds of a pair miss it "
-           "in at most 5% of runs over the number of chatbots less one", TWO_DECIMALS, short="from"),
-    Column("to", "high", "and below this", TWO_DECIMALS, short="to"),
-    Column("Answered a %", "a_answered", "of the replies of a that answer or decline, the share that "
-           "answers, over the personas that both talked to", PERCENT, short="Answered\na %"),
-    Column("b %", "b_answered", "the same of b", PERCENT, short="b %"),
+    Column("Personas", "persons", "personas scored with both", short="Personas"),
+    Column("Δ HPT", "difference", "mean of HPT of a minus that of b", TWO_DECIMALS, short="Δ HPT"),
+    Column("from", "low", "lower bound of the true difference, valid at whatever batch the run ends",
+           TWO_DECIMALS, short="from"),
+    Column("to", "high", "upper bound", TWO_DECIMALS, short="to"),
+    Column("Answered a %", "a_answered",
+           "share of answers among a's replies that answer or decline, over the personas of both", PERCENT,
+           short="Answered\na %"),
+    Column("b %", "b_answered", "the same for b", PERCENT, short="b %"),
 )  # fmt: skip
 
 

@@ -52,8 +52,8 @@ class Depths(TableMetric[DepthRate]):
         CHATBOT,
         DETECTOR,
         Column("Turn", "turn", "which turns, counted from 1", kind="text", short="Turn"),
-        Column("Scored", "scored", "those that the detector scored and localised", GROUPED, short="Scored"),
-        Column("HPT-1", "hpt", "hallucinations over scored turns of these", TWO_DECIMALS, beside="hpt_ci95",
+        Column("Scored", "scored", "turns that the detector scored with places", GROUPED, short="Scored"),
+        Column("HPT-1", "hpt", "hallucinations over these scored turns", TWO_DECIMALS, beside="hpt_ci95",
                short="HPT-1"),
     )  # fmt: skip
 

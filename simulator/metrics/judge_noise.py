@@ -30,8 +30,6 @@ from hallulab.simulator.statistics.intervals import (
 )
 from hallulab.simulator.statistics.sums import ExactSum, PersonSums
 
-_ASKED = "asked again by another seed and with the passages in another order"
-
 
 class JudgeNoiseRow(Frozen):
     """A detector beside itself, on replies that it was asked about twice: a row of `report.json`."""
@@ -79,8 +77,9 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
     FILE = "with rows"
     COLUMNS = (
         DETECTOR,
-        Column("Flips %", "flipped", f"of the replies that it scored twice, {_ASKED}, the share that is "
-               "flagged once and not the other time", PERCENT, beside="flipped_ci95", short="Flips %"),
+        Column("Flips %", "flipped",
+               "share of the replies scored twice, with another seed and order of passages, that are flagged "
+               "only once", PERCENT, beside="flipped_ci95", short="Flips %"),
         Column("Scored again", "scored", "replies that it scored twice", short="Scored\nagain"),
         Column("of", "asked", "replies that it scored, and was asked about again", short="of"),
         Column("Coverage %", "coverage", "share of these that it scored again", PERCENT, short="Cov.\n%",
@@ -89,13 +88,14 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
         Column("Cleared", "cleared", "flagged replies that it does not flag the second time"),
         Column("|Δ score|", "score_change", "mean absolute difference of the two scores", TWO_DECIMALS,
                short="|Δ score|"),
-        Column("Noise floor", "noise_floor", "how far HPT-1 of two halves of one chatbot's conversations "
-               "differs that have the same personas and other seeds, the mean of the chatbots; none where a "
-               "persona has one seed", TWO_DECIMALS, short="Noise\nfloor"),
-        Column("By the judge", "judge_floor", "how far it would differ by the judge's own noise alone",
-               TWO_DECIMALS, beside="judge_floor_ci95", short="By the\njudge"),
-        Column("By the judge %", "judge_share", "share of the variance of HPT between seeds of one persona "
-               "that is the judge's own", PERCENT, short="By the\njudge %"),
+        Column("Noise floor", "noise_floor",
+               "difference of HPT-1 between halves of one chatbot's conversations that differ in seeds "
+               "only, mean of the chatbots", TWO_DECIMALS, short="Noise\nfloor"),
+        Column("By the judge", "judge_floor", "the same by the judge's own noise alone", TWO_DECIMALS,
+               beside="judge_floor_ci95", short="By the\njudge"),
+        Column("By the judge %", "judge_share",
+               "share of the variance of HPT between seeds that is the judge's own", PERCENT,
+               short="By the\njudge %"),
     )  # fmt: skip
 
     def __init__(self, run: RunFacts) -> None:
@@ -202,8 +202,8 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
     def hints(cls, report: RunReport) -> Sequence[str]:
         """Say what is compared."""
         about = (
-            f"Replies that a detector scored, {_ASKED}: `hallulab detect --again`. The verdicts of the run "
-            "are the first ones everywhere else."
+            "Replies that a detector scored, asked again by another seed and with the passages in another "
+            "order: `hallulab detect --again`. The verdicts of the run are the first ones everywhere else."
         )
         return (about, *cls.lines(report))
 
@@ -277,11 +277,11 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
     COLUMNS = (
         Column("a", "a", "a detector", kind="name", short="a"),
         Column("b", "b", "another one", kind="name", short="b"),
-        Column("Disagree", "disagree", "replies that one of them flags the first time, and the other does "
-               "not", short="Disagree"),
+        Column("Disagree", "disagree", "replies that only one of them flags", short="Disagree"),
         Column("of", "replies", "replies that both scored twice", short="of"),
-        Column("By noise %", "explained", "share of the disagreements on which at least one of them flips "
-               "where it is asked again", PERCENT, beside="explained_ci95", short="By noise %"),
+        Column("By noise %", "explained",
+               "share of the disagreements in which one of them flips when asked again", PERCENT,
+               beside="explained_ci95", short="By noise %"),
         Column("Only a flips", "by_a", "disagreements on which only a flips", short="Only a\nflips"),
         Column("Only b flips", "by_b", "disagreements on which only b flips", short="Only b\nflips"),
         Column("Both flip", "by_both", "disagreements on which both flip", short="Both\nflip"),

@@ -75,15 +75,15 @@ _SOURCES = {
 }
 _SIGNS: dict[Sign, str] = {
     "agrees with opposites": "{detector}: of {met} of {seen} facts its model affirmed both a rewording and "
-    "its opposite, as small models do: its verdicts tell little (docs/methods.md).",
+    "its opposite, as small models do: its verdicts tell little (docs/studies/published-methods.md).",
     "filters nothing": "{detector}: its filter kept {met} of {seen} objections, as with small models, whose "
-    "grades are all alike: expect many false alarms (docs/methods.md).",
+    "grades are all alike: expect many false alarms (docs/studies/published-methods.md).",
 }
 METHODS = (
-    Column("Variant", "variant", "the variant of its method by which the detector judged, such as a reading; "
-           "empty: there is only one", kind="text"),
-    Column("As published", "as_published", "whether that is the paper's; empty: there is no paper, or it is "
-           "not known", kind="text"),
+    Column("Variant", "variant", "variant of its method, such as a reading; empty: there is only one",
+           kind="text"),
+    Column("As published", "as_published", "yes if that is the paper's; empty: no paper, or unknown",
+           kind="text"),
     Column("Threshold", "threshold", "score from which a reply is flagged",
            lambda number: NOTHING if number is None else f"{number:g}"),
     Column("Threshold from", "threshold_protocol", "`published`, `untuned`, `tuned`, `calibrated` or `given`",
@@ -111,7 +111,7 @@ class SmallModelSign(Frozen):
 _ORDERS_NOTHING = (
     "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model no "
     "better than by chance (kappa 0.07). Let a capable model judge before you say which chatbot hallucinates "
-    "least (docs/trust.md)."
+    "least (docs/studies/trust.md)."
 )
 """Note about HalluDetect's reading for the default model; `python -m benchmarks.second_judge`."""
 

@@ -160,10 +160,10 @@ class Retries(TableMetric[Retried]):
         CHATBOT,
         DETECTOR,
         Column("First tries", "first_tries", "conversations that ran once", short="First\ntries"),
-        Column("HPT-1, first tries", "first_hpt", "hallucinations over scored turns of these", TWO_DECIMALS,
+        Column("HPT-1, first tries", "first_hpt", "hallucinations over these scored turns", TWO_DECIMALS,
                beside="first_hpt_ci95", short="HPT-1"),
         Column("Retried", "retries", "conversations that were repeated after a failure", short="Retried"),
-        Column("HPT-1, retried", "retried_hpt", "hallucinations over scored turns of these", TWO_DECIMALS,
+        Column("HPT-1, retried", "retried_hpt", "hallucinations over these scored turns", TWO_DECIMALS,
                beside="retried_hpt_ci95", short="HPT-1"),
     )  # fmt: skip
 

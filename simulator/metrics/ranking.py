@@ -29,28 +29,28 @@ from hallulab.simulator.show.columns import (
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
 
 _FLOOR = (
-    "how far two halves of one chatbot's conversations differ that have the same personas and other seeds, "
-    "the mean of both chatbots; none where a persona has one seed"
+    "difference between halves of one chatbot's conversations that differ in seeds only, mean of both "
+    "chatbots"
 )
 _SEEDS = (
-    "share of the variance of Δ HPT-1 that more seeds of the same personas can remove at most; the rest "
-    "takes more personas; none where each persona has one seed"
+    "share of the variance of Δ HPT-1 that more seeds of the same personas can remove; the rest takes more "
+    "personas"
 )
 COLUMNS = (
     Column("a", "a", "a chatbot", kind="name"),
     Column("b", "b", "another one", kind="name"),
-    Column("Personas", "hpt_1.pairs", "personas that both have talked to with the same seeds"),
-    Column("Δ HPT-1", "hpt_1.difference", "HPT-1 of a minus that of b, with these personas and seeds",
-           TWO_DECIMALS, beside="hpt_1.ci95"),
+    Column("Personas", "hpt_1.pairs", "personas of both, with the same seeds"),
+    Column("Δ HPT-1", "hpt_1.difference", "HPT-1 of a minus that of b", TWO_DECIMALS, beside="hpt_1.ci95"),
     Column("p (Holm)", "hpt_1.p_holm", "paired test of HPT-1, adjusted by Holm", format_p),
     Column("Noise floor", "hpt_1.floor", _FLOOR, TWO_DECIMALS),
     Column("By seeds %", "hpt_1.seed_share", _SEEDS, PERCENT),
-    Column("Δ TokAcc-1, points", "tokacc_1.difference", "TokAcc-1 of a minus that of b, with these",
+    Column("Δ TokAcc-1, points", "tokacc_1.difference", "TokAcc-1 of a minus that of b",
            build_decimal_format(1, 100), beside="tokacc_1.ci95"),
     Column("p (Holm)", "tokacc_1.p_holm", "paired test of TokAcc-1, adjusted by Holm", format_p),
     Column("Noise floor, points", "tokacc_1.floor", _FLOOR, build_decimal_format(1, 100)),
-    Column("Δ Answered, points", "answered.difference", "share of answered replies of a minus that of b, "
-           "with these; scored or not", build_decimal_format(1, 100), beside="answered.ci95"),
+    Column("Δ Answered, points", "answered.difference",
+           "share of answered replies of a minus that of b, scored or not", build_decimal_format(1, 100),
+           beside="answered.ci95"),
     Column("p (Holm)", "answered.p_holm", "paired test of this share, adjusted by Holm", format_p),
 )  # fmt: skip
 

@@ -177,7 +177,7 @@ def _divide(total: float, number: int) -> float | None:
 
 
 HPT = "hallucinations over scored turns, all conversations together"
-TOKACC = "share of the tokens of replies that are outside every flagged span, all conversations together"
+TOKACC = "share of the replies' tokens outside every flagged span, all conversations together"
 _MEAN = "the same for each conversation, then the mean"
 COLUMNS = (
     replace(CHATBOT, sign=explain_sign),
@@ -185,21 +185,20 @@ COLUMNS = (
     Column("Calls / reply", "calls_per_reply", "model calls of the chatbot a turn", build_decimal_format(1),
            short="Calls/\nreply"),
     Column("Tokens / reply", "tokens_per_reply",
-           "tokens that the server read and wrote for the chatbot a turn, those out of its cache included; "
-           "a dash where it did not tell", GROUPED),
+           "prompt and completion tokens of the chatbot per turn, cached ones included; a dash if the "
+           "server reports none", GROUPED),
     Column("HPT-1", "hpt_1", HPT, TWO_DECIMALS, beside="hpt_1_ci95", short="HPT-1"),
     Column("HPT-2", "hpt_2", _MEAN, TWO_DECIMALS, short="HPT-2"),
     Column("TokAcc-1 %", "tokacc_1", TOKACC, build_decimal_format(1, 100), beside="tokacc_1_ci95",
            short="TokAcc-1 %"),
     Column("TokAcc-2 %", "tokacc_2", _MEAN, build_decimal_format(1, 100), short="TokAcc\n-2 %"),
     Column("Chats with hallucination %", "hallucinated_chats",
-           "share of the conversations with a scored turn that have a hallucination", PERCENT,
-           short="Halluc.\nchats %"),
-    Column("Coverage %", "coverage", "share of the turns that the detector scored and said where", PERCENT,
+           "share of the scored conversations with a hallucination", PERCENT, short="Halluc.\nchats %"),
+    Column("Coverage %", "coverage", "share of the turns that the detector scored with places", PERCENT,
            short="Cov.\n%", warns=is_lacking),
-    Column("Scored turns", "scored_turns", "these turns; all numbers are computed from them"),
+    Column("Scored turns", "scored_turns", "these turns, the basis of all numbers"),
     Column("of", "turns", "all turns of the chatbot's conversations"),
-    Column("Personas", "personas", "with whom these conversations are; intervals are over these"),
+    Column("Personas", "personas", "personas of these conversations; intervals are over them"),
 )  # fmt: skip
 
 FIRST_COLUMNS = (

@@ -77,10 +77,8 @@ COLUMNS = (
            short="Replies"),
     Column("Flagged", "flagged", "replies whose first draft its guard flagged", GROUPED,
            short="Flag-\nged"),
-    Column("Not judged", "unjudged",
-           "replies whose first draft its guard could not judge; they never count as clean",
-           GROUPED,
-           short="Not\njudged", warns=bool),
+    Column("Not judged", "unjudged", "replies whose first draft the guard could not judge; never clean",
+           GROUPED, short="Not\njudged", warns=bool),
     Column("Made again", "again", "flagged replies that the wrapped chatbot made again",
            GROUPED,
            short="Made\nagain"),
@@ -92,11 +90,10 @@ COLUMNS = (
     Column("Refused %", "refused_share", "share of the replies for which the user got no answer", PERCENT,
            short="Ref.\n%", warns=bool),
     Column("HPT before, by guard", "hpt_before",
-           "spans that the guard flagged in the first drafts of replies that were shown, over those that it "
-           "scored and localised", TWO_DECIMALS, short="HPT\nbefore"),
-    Column("HPT after, by guard", "hpt_after",
-           "the same in what was shown; refusals enter neither number", TWO_DECIMALS,
-           short="HPT\nafter"),
+           "spans that the guard flagged in first drafts of shown replies, over the drafts scored with "
+           "places", TWO_DECIMALS, short="HPT\nbefore"),
+    Column("HPT after, by guard", "hpt_after", "the same in the shown replies; both without refusals",
+           TWO_DECIMALS, short="HPT\nafter"),
     Column("Detector", "detector", "detector of the run that judges what was shown", kind="text",
            short="Detector", wide=True),
     Column("HPT of answers", "hpt_answers",
@@ -104,15 +101,13 @@ COLUMNS = (
            short="HPT of\nanswers"),
     Column("of turns", "answers", "these turns", GROUPED),
     Column("Extra calls / reply", "calls_per_reply",
-           "model calls of the guard and of replies made again, over the replies", build_decimal_format(1),
+           "model calls of the guard and of replies made again, per reply", build_decimal_format(1),
            short="Extra\ncalls"),
     Column("Extra tokens / reply", "tokens_per_reply",
-           "tokens read and written by these calls, over the replies; a dash where the server did not tell "
-           "those of an answered call", GROUPED,
+           "prompt and completion tokens of these calls, per reply; a dash if unreported", GROUPED,
            short="Extra\ntokens"),
-    Column("Extra seconds / reply", "seconds_per_reply",
-           "sum of the latencies of these calls, over the replies", build_decimal_format(1),
-           short="Extra\ns", wide=True),
+    Column("Extra seconds / reply", "seconds_per_reply", "latencies of these calls, per reply",
+           build_decimal_format(1), short="Extra\ns", wide=True),
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_decimal_format
 from hallulab.simulator.show.document import GroupedTable, Paragraph, Part, Section
 
-_WITHOUT = "the same without conversations in which the simulated user has a flaw"
+_WITHOUT = "the same without conversations of flawed simulated users"
 _POINTS = build_decimal_format(1, 100)
 
 

@@ -53,10 +53,10 @@ class UserMessageTable(TableMetric[UserMessageRow]):
         CHATBOT,
         Column("Conversations", "conversations", "those that did not fail", GROUPED),
         Column("Messages", "messages", "messages of users in these", GROUPED),
-        Column("Messages a conversation", "median", "their median: at least half of the conversations have "
-               "no more"),
-        Column("Questions a message", "questions", "sentences that end with a question mark or begin with an "
-               "English word that asks, over messages", TWO_DECIMALS, beside="questions_ci95"),
+        Column("Messages a conversation", "median", "their median"),
+        Column("Questions a message", "questions",
+               "sentences with a question mark, or that begin with an English question word, over messages",
+               TWO_DECIMALS, beside="questions_ci95"),
     )  # fmt: skip
 
     def __init__(self, run: RunFacts) -> None:

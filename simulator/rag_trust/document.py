@@ -48,12 +48,11 @@ _WHO = (
     Column("Chatbot", "chatbot", "name of the chatbot", kind="name", short="Chatbot", wide=True),
     _MODEL,
 )
-_POISON = Column("Poison %", "poison", "share of the documents that matter that are false", PERCENT,
+_POISON = Column("Poison %", "poison", "share of the relevant documents that are false", PERCENT,
                  short="Po.\n%")  # fmt: skip
-_DISTRACTORS = Column("Distractors", "distractors", "documents that are true and beside the point", GROUPED,
-                      short="Di.")  # fmt: skip
-_JUDGE = Column("Judge %", "judge", "share of the answers without refusals that the judge takes for correct",
-                PERCENT, short="Judge\n%")  # fmt: skip
+_DISTRACTORS = Column("Distractors", "distractors", "true documents beside the point", GROUPED, short="Di.")
+_JUDGE = Column("Judge %", "judge", "share that the judge takes for correct, without refusals", PERCENT,
+                short="Judge\n%")  # fmt: skip
 _ENDS = (
     Column("Answered", "answered", "scored answers that are no refusals"),
     Column("Scored", "scored", "answers for which neither chatbot nor judge failed"),
@@ -66,7 +65,7 @@ def _build_score_columns(
     what: str, change: str, form: Format = _SCORE, unit: str = " %"
 ) -> tuple[Column, ...]:
     return (
-        Column(f"Score{unit}", "score", f"{what}; a refusal counts as 1, as in the paper", form,
+        Column(f"Score{unit}", "score", f"{what}; a refusal counts as 1", form,
                beside="score_ci95", short=f"Score{unit}"),
         Column("Change", "change", f"score minus that {change}, on the same questions", form,
                beside="change_ci95", short="Change", brief=True),
@@ -84,11 +83,11 @@ COLUMNS: dict[Dimension, Sequence[Column]] = {
         _POISON,
         _DISTRACTORS,
         *_WHO,
-        *_build_score_columns("weighted sum of judge, fake answer's absence and METEOR, mean over questions",
+        *_build_score_columns("weighted sum of judge, fake answer's absence and METEOR",
                               "at the lowest poison ratio"),
         _JUDGE,
-        Column("No fake %", "fake_overlap", "share of the answers without refusals that lack the fake answer",
-               PERCENT, short="No\nfake %"),
+        Column("No fake %", "fake_overlap", "share that lack the fake answer, without refusals", PERCENT,
+               short="No\nfake %"),
         Column("METEOR", "meteor", "mean METEOR of the answers without refusals", TWO_DECIMALS, short="MET."),
         *_ENDS,
     ),
@@ -96,7 +95,7 @@ COLUMNS: dict[Dimension, Sequence[Column]] = {
         _DISTRACTORS,
         _POISON,
         *_WHO,
-        *_build_score_columns("weighted sum of judge, similarity and token F1, mean over questions",
+        *_build_score_columns("weighted sum of judge, similarity and token F1",
                               "with the fewest distractors"),
         _JUDGE,
         Column("Similarity", "similarity",
@@ -109,11 +108,12 @@ COLUMNS: dict[Dimension, Sequence[Column]] = {
         _DISTRACTORS,
         _POISON,
         *_WHO,
-        *_build_score_columns("F1 of the cited documents, mean over questions; 0 without citations",
+        *_build_score_columns("F1 of the cited documents; 0 without citations",
                               "with the fewest distractors", build_decimal_format(3), ""),
-        Column("Precision", "precision", "mean share of the cited documents that matter, without refusals",
-               TWO_DECIMALS, short="Prec."),
-        Column("Recall", "recall", "mean share of the documents that matter that are cited, without refusals",
+        Column("Precision", "precision",
+               "mean share of the cited documents that are relevant, without refusals", TWO_DECIMALS,
+               short="Prec."),
+        Column("Recall", "recall", "mean share of the relevant documents that are cited, without refusals",
                TWO_DECIMALS, short="Rec."),
         *_ENDS,
     ),

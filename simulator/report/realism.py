@@ -122,12 +122,13 @@ REALISM = (
     Column("Quartiles", "reference.quartiles", "quartiles of a length, of people", _format_quartiles,
            kind="text"),
     Column("n", "reference.messages", "people's messages that were measured", short="n"),
-    Column("Distance", "distance", "between both: Wasserstein-1, in the measure's unit; Jensen–Shannon "
-           "distance to base 2, in [0, 1]; or the absolute difference", TWO_DECIMALS, beside="distance_ci95",
-           short="Distance"),
+    Column("Distance", "distance",
+           "Wasserstein-1, in the measure's unit; Jensen–Shannon to base 2, in [0, 1]; or the absolute "
+           "difference", TWO_DECIMALS, beside="distance_ci95", short="Distance"),
     Column("By", "by", "which distance", kind="text", short="By", wide=True),
-    Column("Noise floor", "floor", "the distance that 95% of exchanges of personas between the sides do not "
-           "exceed", TWO_DECIMALS, short="Floor"),
+    Column("Noise floor", "floor",
+           "95th percentile of the distance when personas are exchanged between the sides", TWO_DECIMALS,
+           short="Floor"),
     Column("p", "p_value", "share of exchanges with a distance as large", format_p, short="p", wide=True),
 )  # fmt: skip
 """For `rows`: a measure of simulated users' and of people's messages."""

@@ -32,7 +32,7 @@ from tests.builders import labelled
 from tests.places import ROOT
 from tests.simulator.bench.material import evaluation
 
-DOCS = ROOT / "docs" / "trust.md"
+DOCS = ROOT / "docs" / "studies" / "trust.md"
 
 NUMBERS = {
     ("gold", "halludetect"): (0.781, 0.954, 0.933, 0.932, 5.4, 7028),

@@ -34,8 +34,8 @@ def name_of(row: dict[str, str]) -> str:
 
 
 def measured(data: str) -> dict[str, dict[str, str]]:
-    """The rows of a data set in docs/detectors.md, by detector."""
-    text = (ROOT / "docs" / "detectors.md").read_text(encoding="utf-8")
+    """The rows of a data set in docs/studies/detectors.md, by detector."""
+    text = (ROOT / "docs" / "studies" / "detectors.md").read_text(encoding="utf-8")
     [rows] = [rows for before, rows in read_tables(text) if before.startswith(f"**{data}")]
     return {name_of(row): row for row in rows}
 
@@ -48,8 +48,8 @@ def number(cell: str) -> str:
 
 
 def trust_table(heading: str) -> Table:
-    """The only table of docs/trust.md with this heading."""
-    text = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    """The only table of docs/studies/trust.md with this heading."""
+    text = (ROOT / "docs" / "studies" / "trust.md").read_text(encoding="utf-8")
     [rows] = [rows for _, rows in read_tables(text) if heading in rows[0]]
     return rows
 

@@ -23,10 +23,10 @@ from tests.simulator.report.test_page import CHROMIUM, DRIVER, FLAGS, in_browser
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, as `make docs` builds it: with a warning it fails."""
+    """The site, as `make docs` builds it. A warning is an error, which `--quiet` would hide."""
     folder = tmp_path_factory.mktemp("site")
     subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(folder)],
         cwd=ROOT,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         check=True,

@@ -1,4 +1,4 @@
-"""The tables of docs/chatbots.md: in short on the recorded demo, and whole (slow) against the page."""
+"""The tables of docs/studies/chatbots.md: on the recorded demo, and whole (slow) against the page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hallulab import run
 from hallulab.simulator.records.folder import RunFolder
 from tests.places import RECORDINGS, ROOT
 
-DOCS = ROOT / "docs" / "chatbots.md"
+DOCS = ROOT / "docs" / "studies" / "chatbots.md"
 
 
 def test_the_tables_have_every_chatbot_under_each_detector_and_in_the_paper(demo_replay: RunFolder) -> None:

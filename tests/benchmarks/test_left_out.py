@@ -55,7 +55,7 @@ def test_the_docs_have_the_table() -> None:
 
 
 def test_the_page_of_trust_has_the_errors_of_the_table() -> None:
-    trust = " ".join((ROOT / "docs" / "trust.md").read_text(encoding="utf-8").split())
+    trust = " ".join((ROOT / "docs" / "studies" / "trust.md").read_text(encoding="utf-8").split())
     docs = (ROOT / "docs" / "studies" / "methods.md").read_text(encoding="utf-8")
     errors = []
     for detector in RULES:

@@ -10,4 +10,4 @@ from tests.places import ROOT
 
 def test_the_docs_have_the_list_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     planted_examples.main()
-    assert (ROOT / "docs" / "planted-examples.md").read_text() == capsys.readouterr().out
+    assert (ROOT / "docs" / "studies" / "planted-examples.md").read_text() == capsys.readouterr().out

@@ -28,8 +28,8 @@ from tests.benchmarks.labelled_folder import write_data
 from tests.edited_code import Edit
 
 REPOSITORY = Path(benchmarks.__file__).parent.parent
-PAGE = Path("docs") / "detectors.md"
-COMMAND = "`python -m benchmarks.detectors_table --docs docs/detectors.md`"
+PAGE = Path("docs") / "studies" / "detectors.md"
+COMMAND = "`python -m benchmarks.detectors_table --docs docs/studies/detectors.md`"
 
 ASKED = TableArguments(KEPT, FOLDER, LIMIT, False, None, None)
 """What the command asks for without flags."""
@@ -63,7 +63,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     write_data(tmp_path / KEPT)
     (tmp_path / FOLDER).mkdir(parents=True)
     (tmp_path / FOLDER / "gold.metarag.jsonl").write_text('{"kind":"note","key":"a","answer":1}\n')
-    (tmp_path / PAGE).parent.mkdir()
+    (tmp_path / PAGE).parent.mkdir(parents=True)
     (tmp_path / PAGE).write_text("# Title\n\nIntroduction.\n\nNo table yet.\n")
     monkeypatch.chdir(tmp_path)
     sample.cache_clear()
@@ -97,8 +97,8 @@ def test_what_has_changed_is_told_with_the_command_to_run(
 ) -> None:
     edit(path, old, new)
     assert what_changed(PAGE, deciding(ASKED, DETECTORS)) == (
-        f"docs/detectors.md may not be what the command prints, for these have changed since: {changed}. Run "
-        f"{COMMAND}."
+        f"docs/studies/detectors.md may not be what the command prints, for these have changed since: "
+        f"{changed}. Run {COMMAND}."
     )
 
 
@@ -121,7 +121,7 @@ def test_what_decides_nothing_may_change(path: Path, old: str, new: str) -> None
 def test_without_a_digest_everything_has_changed() -> None:
     PAGE.write_text(f"# Title\n\nIntroduction.\n\n{table_in(PAGE)}")
     assert what_changed(PAGE, deciding(ASKED, DETECTORS)) == (
-        "docs/detectors.md may not be what the command prints, for these have changed since: code, "
+        "docs/studies/detectors.md may not be what the command prints, for these have changed since: code, "
         f"libraries, options, prompts-and-learnt-models, recordings, samples, table. Run {COMMAND}."
     )
 

@@ -45,7 +45,7 @@ def test_the_page_of_chatbots_has_both_judges_of_the_headline_run(tmp_path: Path
         quiet=True,
     )
     judge_again(headline, again)
-    assert page(again) == shown_in("docs/chatbots.md")
+    assert page(again) == shown_in("docs/studies/chatbots.md")
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The signs of a small model, counted in both models' recorded answers (docs/methods.md)."""
+"""Signs of a small model in both models' recorded answers (docs/studies/published-methods.md)."""
 
 from __future__ import annotations
 

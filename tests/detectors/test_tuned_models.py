@@ -195,6 +195,6 @@ async def test_who_asks_a_small_model_for_lists_is_warned(root: str, reading: st
     detector = await made("halludetect", "mine", root, {"reading": reading})
     said = [
         "halludetect: qwen2.5-coder-1.5b is too small for `reading: word`, whose filter it does not follow: "
-        "most clean replies are flagged (docs/methods.md). Leave `reading` out."
+        "most clean replies are flagged (docs/studies/published-methods.md). Leave `reading` out."
     ]
     assert list(detector.warnings) == (said if warned else [])

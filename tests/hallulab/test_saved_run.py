@@ -62,9 +62,10 @@ def test_empty_runs_have_the_same_columns(tmp_path: Path, name: str) -> None:
 @every_frame
 def test_the_docs_show_the_columns(name: str) -> None:
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    first = text.split("\nEvery frame begins with:\n")[1].split("\n#")[0]
     section = text.split(f"\n### `run.{name}()`\n")[1].split("\n#")[0]
-    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (.*) \|$", section, re.MULTILINE)
-    assert rows == [tuple(column)[:3] for column in FRAMES[name]]
+    columns = re.findall(r"^- `(\w+)` \((\w+)\): (.*)$", first + section, re.MULTILINE)
+    assert columns == [tuple(column)[:3] for column in FRAMES[name]]
 
 
 def test_a_turn_is_a_row(tmp_path: Path) -> None:

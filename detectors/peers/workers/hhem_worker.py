@@ -41,7 +41,7 @@ class Worker:
         self._sentences: bool = configuration["sentences"]
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """See docs/peers.md. Units and spans are sentences, where these are asked for."""
+        """See docs/studies/peers.md. Units and spans are sentences, where these are asked for."""
         reply = request["reply"]
         premise = "\n".join(passage["text"] for passage in request["passages"])
         score = self._inconsistency(premise, reply["text"])

@@ -25,7 +25,7 @@ class Worker:
         self._threshold: float = configuration["threshold"]
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """See docs/peers.md. Units are words (runs without white space)."""
+        """See docs/studies/peers.md. Units are words (runs without white space)."""
         reply: str = request["reply"]["text"]
         passages = [passage["text"] for passage in request["passages"]]
         question = request["question"] or None

@@ -57,7 +57,7 @@ class Worker:
         self._threshold: float = configuration["threshold"]
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """See docs/peers.md. Units are sentences, spans those that are unsupported."""
+        """See docs/studies/peers.md. Units are sentences, spans those that are unsupported."""
         chunks = [
             chunk
             for passage in request["passages"]

@@ -43,7 +43,7 @@ class Worker:
             self._checker = LLMChecker(model="served")
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """See docs/peers.md. Units are triplets, which have no place in the reply.
+        """See docs/studies/peers.md. Units are triplets, which have no place in the reply.
 
         The score is the share of triplets that are not entailed (the package's soft aggregation).
         """

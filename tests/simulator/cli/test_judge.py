@@ -102,7 +102,7 @@ def test_the_page_shows_the_row_that_is_judged_and_the_finding(
 def test_the_worth_of_combined_is_that_of_the_docs() -> None:
     rows = [
         [cell.strip(" *").replace("**", "") for cell in line.strip("|").split("|")]
-        for line in (ROOT / "docs" / "trust.md").read_text().splitlines()
+        for line in (ROOT / "docs" / "studies" / "trust.md").read_text().splitlines()
         if line.startswith(("| `combined`", "| `lexical` (floor)"))
     ]
     lexical, combined = ([row for row in rows if row[0].startswith(name)] for name in ("`lex", "`comb"))

@@ -87,7 +87,7 @@ def test_answers_like_a_small_models_are_noticed() -> None:
     report = build_report(held, agreeing(10), flaws={}, **more)
     assert (
         "d: of 10 of 10 facts its model affirmed both a rewording and its opposite, as small models do: its "
-        "verdicts tell little (docs/methods.md)."
+        "verdicts tell little (docs/studies/published-methods.md)."
     ) in describe_omissions(report)
 
 
@@ -128,7 +128,7 @@ def test_probabilities_and_rules_are_no_sign() -> None:
 
 
 def test_the_1_5b_model_looks_small_and_the_strong_one_does_not() -> None:
-    """The counts that were measured (docs/methods.md)."""
+    """The counts that were measured (docs/studies/published-methods.md)."""
     assert SignCount(met=10, seen=19).is_small("agrees with opposites")
     assert not SignCount(met=0, seen=212).is_small("agrees with opposites")
     assert SignCount(met=13, seen=14).is_small("filters nothing")
