@@ -50,7 +50,9 @@ def find_untrue_reasons(folder: RunFolder) -> tuple[int, list[tuple[str, list[st
         turn = chat.turns[verdict.turn]
         for span in verdict.spans or () if verdict.detector in BY_RULE else ():
             found += 1
-            wrong = find_untrue(span.reason, [one.text for one in turn.passages], list_user_text(chat, turn))
+            # The passages that the detector searched for and asked about are no passages of the turn.
+            texts = [*(one.text for one in turn.passages), span.evidence.partition(": ")[2]]
+            wrong = find_untrue(span.reason, texts, list_user_text(chat, turn))
             if wrong:
                 untrue.append((span.reason, wrong))
     return found, untrue
