@@ -69,7 +69,7 @@ def find_signs(units: Iterable[Unit]) -> Iterable[tuple[Sign, bool]]:
 _SOURCES = {
     "published": "the paper's",
     "untuned": "not tuned for this model",
-    "tuned": "tuned for this model",
+    "tuned": "tuned on labelled data",
     "calibrated": "calibrated here",
     "given": "given in the options",
 }

@@ -30,7 +30,7 @@ from tests.simulator.counted import build_report, result
         ),
         (
             JudgingMethod(variant="mixture", as_published=False, threshold=4.0, threshold_protocol="tuned"),
-            "d judged by mixture, which is not as in its paper, from 4 on (tuned for this model).",
+            "d judged by mixture, which is not as in its paper, from 4 on (tuned on labelled data).",
         ),
         (
             JudgingMethod(threshold=0.375, threshold_protocol="untuned"),
