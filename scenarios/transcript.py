@@ -143,6 +143,8 @@ class Branch(Frozen):
     """The turn of it that is held anew: the number of exchanges given."""
     history: tuple[Message, ...]
     """The messages before that turn, oldest first."""
+    passages: tuple[tuple[Passage, ...], ...] = ()
+    """The passages of the turns before it, oldest first; empty: not known."""
 
     @model_validator(mode="after")
     def _history_leads_to_the_turn(self) -> Self:
@@ -197,6 +199,11 @@ class Conversation(Frozen):
     def given(self) -> tuple[Message, ...]:
         """The messages before the first turn, which are another conversation's."""
         return () if self.branch is None else self.branch.history
+
+    def list_passages(self, turn: int) -> list[tuple[Passage, ...]]:
+        """Return the known passages of the turns before turn number `turn`, given ones included."""
+        given = () if self.branch is None else self.branch.passages
+        return [*given, *(before.passages for before in self.turns[:turn])]
 
     def depth(self, turn: int) -> int:
         """Return the number of exchanges before turn number `turn`, given ones included."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hallulab.scenarios.transcript import Passage, Turn
+from hallulab.scenarios.transcript import Passage
 
 ROOM = 12_000
 """Characters of a turn's passages up to which those of earlier turns are added: about 3,000 tokens, which the
@@ -15,7 +15,7 @@ detectors' prompts have room for (`max_evidence_characters`)."""
 
 
 def choose_earlier_passages(
-    own: Sequence[Passage], before: Sequence[Turn], room: int = ROOM
+    own: Sequence[Passage], before: Sequence[Sequence[Passage]], room: int = ROOM
 ) -> tuple[Passage, ...]:
     """Return the passages of earlier turns that are evidence of a turn, too: nearest turn first, best first.
 
@@ -24,21 +24,17 @@ def choose_earlier_passages(
 
     Args:
         own: the turn's passages, which count whatever their length.
-        before: the turns before it, oldest first.
+        before: those of the turns before it, oldest turn first.
         room: characters of all passages together.
 
-    >>> def turn(index: int, *texts: str) -> Turn:
-    ...     passages = tuple(Passage(id=text, document="d", text=text) for text in texts)
-    ...     return Turn(index=index, user="?", reply="!", passages=passages)
-    >>> before = [turn(0, "It is free.", "It is new."), turn(1, "It is red.", "It is free.")]
-    >>> own = turn(2, "It is new.").passages
-    >>> [passage.text for passage in choose_earlier_passages(own, before)]
-    ['It is red.', 'It is free.']
+    >>> free, new, red = (Passage(id=text, document="d", text=text) for text in ("Free.", "New.", "Red."))
+    >>> [passage.text for passage in choose_earlier_passages([new], [(free, new), (red, free)])]
+    ['Red.', 'Free.']
     """
     known = {_identify(passage) for passage in own}
     room -= sum(len(passage.text) for passage in own)
     chosen: list[Passage] = []
-    for passage in (passage for turn in reversed(before) for passage in turn.passages):
+    for passage in (passage for turn in reversed(before) for passage in turn):
         if _identify(passage) in known:
             continue
         room -= len(passage.text)

@@ -227,7 +227,8 @@ class LiveChat:
             ReplayMiss: the replayed recording lacks an answer to one; the others have judged by then.
         """
         before = [said for earlier in self.turns[: turn.index] for said in earlier.messages]
-        view = build_view(turn, before, self.turns[: turn.index], self._run.participants.evidence)
+        known = [earlier.passages for earlier in self.turns[: turn.index]]
+        view = build_view(turn, before, known, self._run.participants.evidence)
         judging = [asyncio.create_task(self._judge(turn, view, one)) for one in self.detectors]
         missed: ReplayMiss | None = None
         try:

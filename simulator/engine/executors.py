@@ -274,7 +274,8 @@ class LocalExecutor:
         async with self._judgement_slots:
             # A turn is two messages, and the depth counts those before a branch, too.
             before = said[: 2 * conversation.depth(turn.index)]
-            view = build_view(turn, before, conversation.turns[: turn.index], self._participants.evidence)
+            known = conversation.list_passages(turn.index)
+            view = build_view(turn, before, known, self._participants.evidence)
             detector = self._detectors[key.detector]
             if again:
                 detector, view = self._participants.second_detectors[key.detector], reorder_passages(view)

@@ -307,7 +307,7 @@ class ScriptedUser:
             ) from error
         *before, turn = self._heard
         # The last two messages are the turn itself.
-        view = build_view(turn, history[:-2], before, self._evidence)
+        view = build_view(turn, history[:-2], [one.passages for one in before], self._evidence)
         [judgement] = await run_detector(self._detectors[by], [view])
         if judgement.outcome != "scored" or judgement.flagged is None:
             why = judgement.error or judgement.outcome

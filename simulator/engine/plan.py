@@ -252,7 +252,10 @@ def branch_jobs(
     jobs = []
     for conversation, turn in prefixes.branches():
         branch = Branch(
-            conversation=conversation.id, turn=turn.index, history=conversation.history(turn.index)
+            conversation=conversation.id,
+            turn=turn.index,
+            history=conversation.history(turn.index),
+            passages=tuple(conversation.list_passages(turn.index)),
         )
         for bot in experiment.chatbots:
             version = made_by.version(bot.name)
@@ -261,7 +264,7 @@ def branch_jobs(
                 "made_by": version,
                 "chatbot": bot.name,
                 "seed": conversation.seed,
-                "branch": branch.model_dump(mode="json"),
+                "branch": branch.model_dump(mode="json", exclude={"passages"}),
                 "message": turn.user,
             }
             key = ConversationKey(

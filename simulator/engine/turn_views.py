@@ -7,19 +7,22 @@ from collections.abc import Sequence
 
 from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.transcript import Message, Turn, TurnView
+from hallulab.scenarios.transcript import Message, Passage, Turn, TurnView
 from hallulab.scenarios.turn_evidence import choose_earlier_passages
 
 
 def build_view(
-    turn: Turn, history: Sequence[Message], before: Sequence[Turn], evidence: EvidenceSource | None
+    turn: Turn,
+    history: Sequence[Message],
+    before: Sequence[Sequence[Passage]],
+    evidence: EvidenceSource | None,
 ) -> TurnView:
     """Return what detectors see of a turn; they may search where evidence is searched.
 
     Args:
         turn: the turn.
         history: the messages before it, those before a branch included.
-        before: the conversation's turns before it, whose passages are evidence, too.
+        before: passages of the turns before it, oldest turn first: evidence, too.
         evidence: what is searched; None: nothing.
     """
     earlier = choose_earlier_passages(turn.passages, before)

@@ -112,7 +112,7 @@ class Library:
             return None
         earlier = [message.text for message in conversation.given if message.role == "user"]
         said = [*earlier, *(one.user for one in conversation.turns[: turn.index + 1])]
-        before = choose_earlier_passages(turn.passages, conversation.turns[: turn.index])
+        before = choose_earlier_passages(turn.passages, conversation.list_passages(turn.index))
         return TurnReading(self.index, turn, "\n".join(said), before)
 
 

@@ -51,7 +51,9 @@ def test_only_the_turns_asked_for_are_held_anew() -> None:
     assert [(job.key.persona, job.key.branch) for job in held] == [
         (
             "dev",
-            branched("x", "", 1).branch.model_copy(update={"conversation": "b", "history": long.history(1)}),
+            branched("x", "", 1).branch.model_copy(
+                update={"conversation": "b", "history": long.history(1), "passages": ((),)}
+            ),
         )  # type: ignore[union-attr]
     ]
 
