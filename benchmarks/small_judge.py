@@ -146,11 +146,11 @@ def read_headline(run: Path) -> list[MeasuredReply]:
 
 
 def _measure(pairs: Iterable[tuple[LabelledReply, Judgement]]) -> list[MeasuredReply]:
-    """Return the replies that claim something."""
+    """Return the scored replies that claim something."""
     found = [
         measure_details(judgement, measured(reply, judgement))
         for reply, judgement in pairs
-        if judgement.outcome != "abstained"
+        if judgement.outcome == "scored"
     ]
     return claiming(found)
 

@@ -86,13 +86,7 @@ async def judge_all(replies: Sequence[LabelledReply], pool: ModelPool) -> list[J
 
 
 def measured(reply: LabelledReply, judgement: Judgement) -> MeasuredReply:
-    """Return the detector's measurements, from its units.
-
-    Raises:
-        ValueError: the judgement failed.
-    """
-    if judgement.outcome == "failed":
-        raise ValueError(f"{reply.id}: {judgement.error}")
+    """Return the detector's measurements, from the units of a scored judgement."""
     units = [unit for unit in judgement.units if "unsupported" in unit.details]
     rows = [[float(unit.details[name] or 0.0) for name in SENTENCE] for unit in units]
     labels: list[bool | None] = []
@@ -265,7 +259,7 @@ async def main() -> None:
         data[name] = [
             measured(reply, judgement)
             for reply, judgement in zip(replies, judgements, strict=True)
-            if judgement.outcome != "abstained"
+            if judgement.outcome == "scored"
         ]
     await pool.close()
     recording.close()

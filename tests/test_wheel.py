@@ -110,9 +110,9 @@ def test_its_commands_judge_saved_chats(base: Path, tmp_path: Path) -> None:
 def test_the_demo_is_replayed_from_what_the_wheel_holds(base: Path, tmp_path: Path) -> None:
     ended = call(base / "bin" / "hallulab", "demo", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("9 of 20 replies are flagged by both detectors")
+    assert ended.stdout.startswith("5 of 20 replies are flagged by both detectors")
     assert "\nreport: runs/demo/report.html\n" in ended.stdout
-    assert "9 of 20 replies are flagged" in (tmp_path / "runs" / "demo" / "report.html").read_text()
+    assert "5 of 20 replies are flagged" in (tmp_path / "runs" / "demo" / "report.html").read_text()
 
 
 def test_schemas_are_made_from_the_installed_sources(base: Path, tmp_path: Path) -> None:

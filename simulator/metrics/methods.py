@@ -109,8 +109,8 @@ class SmallModelSign(Frozen):
 
 
 _ORDERS_NOTHING = (
-    "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model no "
-    "better than by chance (kappa 0.07). Let a capable model judge before you say which chatbot hallucinates "
+    "On 130 replies of five chatbots, `mixture` agreed with the published method on a capable model little "
+    "better than by chance (kappa 0.16). Let a capable model judge before you say which chatbot hallucinates "
     "least (docs/studies/trust.md)."
 )
 """Note about HalluDetect's reading for the default model; `python -m benchmarks.second_judge`."""

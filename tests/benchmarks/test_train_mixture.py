@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.train_mixture import MeasuredReply, describe, fit, judge_all, learn, measured
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
-from hallulab.scenarios.transcript import Judgement, Passage
+from hallulab.scenarios.transcript import Passage
 from hallulab.testing.scripted import last_user, scripted_pool
 from tests.builders import labelled
 
@@ -69,9 +69,3 @@ def test_data_sets_share_slopes_and_keep_intercepts_of_their_own() -> None:
     # Data set b lies ten higher, so that its even odds do, too.
     even = {name: -found.intercepts[name] / found.weights[0] for name in "ab"}
     assert even["b"] - even["a"] == pytest.approx(10, abs=0.5)
-
-
-def test_a_failed_judgement_is_not_learnt_from() -> None:
-    failed = Judgement(outcome="failed", error="the server is gone")
-    with pytest.raises(ValueError, match="0: the server is gone"):
-        measured(reply(0, True), failed)

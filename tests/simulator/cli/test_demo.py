@@ -20,7 +20,7 @@ from tests.places import ROOT
 from tests.simulator.command_line import CommandLine
 
 MODEL = "qwen2.5-coder-1.5b"
-FOUND = "9 of 20 replies are flagged by both detectors"
+FOUND = "5 of 20 replies are flagged by both detectors"
 REPLAYED = f"This run was replayed from a recording of {MODEL}: no model was asked."
 
 

@@ -48,7 +48,7 @@ def test_a_line_a_detector(method: JudgingMethod, line: str) -> None:
 def test_who_is_judged_by_the_default_judge_is_told_that_it_orders_nothing(variant: str, warned: int) -> None:
     methods = dict.fromkeys("de", JudgingMethod(variant=variant, as_published=False, threshold=4.0))
     report = build_report([], [], chatbots=[], detectors=["d", "e"], flaws={}, methods=methods)
-    told = [line for line in describe_models(report) if "(kappa 0.07)" in line]
+    told = [line for line in describe_models(report) if "(kappa 0.16)" in line]
     assert len(told) == warned
     assert all(
         "Let a capable model judge before you say which chatbot hallucinates least" in line for line in told
