@@ -213,7 +213,7 @@ def test_the_labelled_files_of_the_docs_are_measured_on(hallulab: CommandLine, t
 
 def test_the_session_of_the_readme_is_what_the_demo_prints() -> None:
     shown = text_of("README.md").split("\n```\n")[1]
-    assert shown.startswith("9 of 20 replies")
+    assert shown.startswith("5 of 20 replies")
     assert f"\n{shown}\n" in text_of("docs/tutorial/first-run.md")
 
 

@@ -94,7 +94,7 @@ def test_a_change_that_makes_the_bot_worse_is_blocked(
     result = gate_folder(after, baseline, GateRules())
     [line] = result.lines
     assert (result.verdict, line.personas) == ("blocked", 13)
-    assert (line.before, line.now, line.p_worse) == (0.615385, 1.269231, 0.003906)
+    assert (line.before, line.now, line.p_worse) == (0.653846, 1.192308, 0.003906)
     comment = render_markdown(build_document(result))
     assert comment.startswith("### hallulab gate: ❌ Blocked: vanilla against the baseline agent.\n")
     assert "kind of chatbot bot: agent → vanilla" in comment
@@ -108,7 +108,7 @@ def test_a_prompt_without_its_rules_is_blocked(run_of: RunOf) -> None:
     careful, plain = (summarize_run(run_of(kind, "lexical")) for kind in ("prompt-engineered", "vanilla"))
     result = judge(plain, careful)
     [line] = result.lines
-    assert (result.verdict, line.before, line.now, line.p_worse) == ("blocked", 1.038462, 2.038462, 0.007812)
+    assert (result.verdict, line.before, line.now, line.p_worse) == ("blocked", 0.884615, 1.884615, 0.007812)
     assert judge(careful, plain).verdict == "passed"
 
 
@@ -116,5 +116,5 @@ def test_a_change_of_the_prompt_that_is_not_told_apart_passes(run_of: RunOf) -> 
     before, after = (summarize_run(run_of("vanilla", "lexical", changed)) for changed in (False, True))
     result = judge(after, before)
     [line] = result.lines
-    assert (result.verdict, line.before, line.now) == ("passed", 2.038462, 1.769231)
+    assert (result.verdict, line.before, line.now) == ("passed", 1.884615, 1.692308)
     assert result.setup == ("scenario",)
