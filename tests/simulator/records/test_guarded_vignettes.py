@@ -140,7 +140,7 @@ async def test_what_the_evidence_says_passes_on_the_same_topics(
 
 @pytest.mark.parametrize(
     ("view", "topic", "score"),
-    [(IBUPROFEN, "pregnancy", 0.875), (REFUGEE, "asylum", 0.75)],
+    [(IBUPROFEN, "pregnancy", 0.875), (REFUGEE, "asylum", 1.0)],
     ids=["pregnancy", "refugee rights"],
 )
 async def test_the_shipped_guard_flags_a_vignette_on_a_capable_model_as_in_the_paper(
