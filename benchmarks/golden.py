@@ -200,8 +200,8 @@ def _write_helps(folder: Path) -> list[str]:
 
 
 def find_commands(text: str) -> list[str]:
-    """Return the names of the commands in the boxes of a help text."""
-    return re.findall(r"^│ ([a-z][a-z-]*)  ", text, re.MULTILINE)
+    """Return the names of the commands in a help text: of all commands, or of a group in its boxes."""
+    return re.findall(r"^(?:│ |  )([a-z][a-z-]*)  ", text, re.MULTILINE)
 
 
 def _hallulab(*arguments: str) -> list[str]:

@@ -116,7 +116,7 @@ def test_all_extras_are_in_all_and_developers_have_them(project: dict[str, Any])
     extras = project["project"]["optional-dependencies"]
     assert extras["all"] == [f"hallulab[{','.join(EXTRAS)}]"]
     assert "hallulab[all]" in extras["dev"]
-    assert set(extras) == {*EXTRAS, "all", "dev"}
+    assert set(extras) == {*EXTRAS, "all", "dev", "release"}
 
 
 def test_every_data_file_is_installed(project: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from hallulab.simulator.cli.options import add_command
 
 
 @dataclass(frozen=True)
-class Place:
+class LazyCommand:
     """A command: where its function stands, and a line of help."""
 
     module: str
@@ -40,43 +40,53 @@ class Place:
         return command
 
 
-COMMANDS: Mapping[str, Mapping[str, Place]] = {
+COMMANDS: Mapping[str, Mapping[str, LazyCommand]] = {
     "Start": {
-        "demo": Place("demo", "demo", "Replay a recorded run and open its page, without a model."),
-        "judge": Place("run", "judge", "Judge your own chats, and write the page: one command."),
-        "init": Place("files", "init", "Write an experiment file, or a scenario pack, to start from."),
-        "schema": Place("files", "schema", "Print the JSON Schema of experiment files, for editors."),
-        "list": Place("prepare", "list_things", "List scenarios, personas, chatbots, detectors or models."),
-        "serve": Place("prepare", "serve", "Serve a model with vLLM on loopback until Ctrl-C."),
+        "demo": LazyCommand("demo", "demo", "Replay a recorded run and open its page, without a model."),
+        "judge": LazyCommand("run", "judge", "Judge your own chats, and write the page: one command."),
+        "init": LazyCommand("files", "init", "Write an experiment file, or a scenario pack, to start from."),
+        "schema": LazyCommand("files", "schema", "Print the JSON Schema of experiment files, for editors."),
+        "list": LazyCommand(
+            "prepare", "list_things", "List scenarios, personas, chatbots, detectors or models."
+        ),
+        "serve": LazyCommand("prepare", "serve", "Serve a model with vLLM on loopback until Ctrl-C."),
     },
     "Run": {
-        "run": Place("run", "run", "Simulate conversations, judge every reply, and report."),
-        "detect": Place("run", "detect", "Judge what a saved run has no verdicts on, and report."),
-        "chat": Place("run", "chat", "Talk to a chatbot yourself; detectors judge each reply."),
-        "branch": Place("run", "branch", "Give all chatbots the same histories, and report."),
-        "rag-trust": Place("detectors", "rag_trust", "Try chatbots with poisoned and distracting documents."),
+        "run": LazyCommand("run", "run", "Simulate conversations, judge every reply, and report."),
+        "detect": LazyCommand("run", "detect", "Judge what a saved run has no verdicts on, and report."),
+        "chat": LazyCommand("run", "chat", "Talk to a chatbot yourself; detectors judge each reply."),
+        "branch": LazyCommand("run", "branch", "Give all chatbots the same histories, and report."),
+        "rag-trust": LazyCommand(
+            "detectors", "rag_trust", "Try chatbots with poisoned and distracting documents."
+        ),
     },
     "Read": {
-        "report": Place("report", "report", "Recompute the tables and the page of a run."),
-        "view": Place("report", "view", "Serve pages over runs on this machine until Ctrl-C."),
-        "compare": Place("report", "compare", "Compare runs: verdicts, rates, costs, and what was changed."),
-        "gate": Place("report", "gate", "Check a run against a baseline, and fail if it is worse."),
-        "realism": Place("report", "realism", "Compare simulated users' messages with people's."),
+        "report": LazyCommand("report", "report", "Recompute the tables and the page of a run."),
+        "view": LazyCommand("report", "view", "Serve pages over runs on this machine until Ctrl-C."),
+        "compare": LazyCommand(
+            "report", "compare", "Compare runs: verdicts, rates, costs, and what was changed."
+        ),
+        "gate": LazyCommand("report", "gate", "Check a run against a baseline, and fail if it is worse."),
+        "realism": LazyCommand("report", "realism", "Compare simulated users' messages with people's."),
     },
     "Measure detectors": {
-        "bench": Place("detectors", "bench", "Measure detectors on labelled data, beside the lexical floor."),
-        "calibrate": Place("detectors", "calibrate", "Fit the detectors' thresholds for your model."),
+        "bench": LazyCommand(
+            "detectors", "bench", "Measure detectors on labelled data, beside the lexical floor."
+        ),
+        "calibrate": LazyCommand("detectors", "calibrate", "Fit the detectors' thresholds for your model."),
     },
     "Data": {
-        "import": Place("data", "import_", "Write your own chats as a run folder."),
-        "export": Place("data", "export", "Write a run in a format of other tools, or for `bench`."),
-        "annotate": Place("data", "annotate", "Draw the turns to label next, or add labels of a sheet."),
-        "make-data": Place("data", "make_data", "Make labelled data that `bench` reads."),
+        "import": LazyCommand("data", "import_", "Write your own chats as a run folder."),
+        "export": LazyCommand("data", "export", "Write a run in a format of other tools, or for `bench`."),
+        "annotate": LazyCommand(
+            "data", "annotate", "Draw the turns to label next, or add labels of a sheet."
+        ),
+        "make-data": LazyCommand("data", "make_data", "Make labelled data that `bench` reads."),
     },
 }
 """Heading of `--help` → name → command; in the order of `--help`."""
 
-_HIDDEN = {"init-scenario": Place("prepare", "init_scenario")}
+_HIDDEN = {"init-scenario": LazyCommand("prepare", "init_scenario")}
 """The former name of `init pack`."""
 
 

@@ -35,13 +35,13 @@ from tests.simulator.bench.material import evaluation
 DOCS = ROOT / "docs" / "studies" / "trust.md"
 
 NUMBERS = {
-    ("gold", "halludetect"): (0.781, 0.954, 0.933, 0.932, 5.4, 7028),
-    ("ragtruth", "halludetect"): (0.889, 0.800, 0.923, 0.612, 4.1, 5637),
-    ("mtrag", "halludetect"): (0.741, 0.545, None, None, 4.5, 7314),
-    ("begin", "halludetect"): (0.703, 0.333, None, None, 3.6, 2543),
-    ("gold", "metarag"): (0.875, 0.960, 0.732, 0.731, 16.6, 13303),
-    ("mtrag", "metarag"): (0.685, 0.500, None, None, 34.8, 41863),
-    ("mtrag", "direct-judge"): (0.694, 0.533, None, None, 1.0, 1201),
+    ("gold", "halludetect"): (0.776, 0.938, 0.930, 0.917, 5.4, 7029),
+    ("ragtruth", "halludetect"): (0.835, 0.714, 0.891, 0.622, 4.0, 5725),
+    ("mtrag", "halludetect"): (0.750, 0.545, None, None, 4.5, 7317),
+    ("begin", "halludetect"): (0.730, 0.400, None, None, 3.6, 2564),
+    ("gold", "metarag"): (0.875, 0.960, 0.754, 0.735, 16.9, 13928),
+    ("mtrag", "metarag"): (0.718, 0.533, None, None, 35.8, 44093),
+    ("mtrag", "direct-judge"): (0.694, 0.533, None, None, 1.0, 1197),
 }
 """AUROC and F1 of replies, those of sentences, calls and tokens a reply, as measured when it was recorded."""
 

@@ -55,7 +55,13 @@ def test_times_versions_and_digests_may_differ_and_numbers_may_not(
     assert path.read_text(encoding="utf-8") == masked
 
 
-def test_commands_are_those_of_the_boxes() -> None:
+def test_commands_are_those_of_the_list() -> None:
+    text = "Usage: hallulab\n\n  The run\n  says so.\n\nRun:\n  run     Run it.\n          On two lines.\n"
+    text += "\nData:\n  make-data  Write.\n"
+    assert golden.find_commands(text) == ["run", "make-data"]
+
+
+def test_commands_of_a_group_are_those_of_the_boxes() -> None:
     text = "╭─ Options ──╮\n│ --help  Help. │\n╰──╯\n╭─ Run ──╮\n│ run       Run it.  │\n"
     text += "│           On two lines. │\n╰──╯\n╭─ Data ──╮\n│ make-data   Write. │\n╰──╯\n"
     assert golden.find_commands(text) == ["run", "make-data"]

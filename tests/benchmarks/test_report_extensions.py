@@ -109,7 +109,7 @@ def test_its_table_is_a_csv_file_that_goes_with_the_run(folder: RunFolder) -> No
 @pytest.mark.usefixtures("folder")
 def test_its_columns_are_in_the_glossary() -> None:
     assert "### Greetings\n" in glossary()
-    assert "| Hellos | `greetings` | replies that say hello |\n" in glossary()
+    assert "**Hellos** `greetings`: replies that say hello\n" in glossary()
 
 
 def test_what_is_no_metric_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def count(judgements: Sequence[Judgement]) -> dict[str, tuple[int, int]]:
 @pytest.mark.parametrize(
     ("kind", "counts"),
     [
-        ("metarag", {"agrees with opposites": (10, 19)}),
+        ("metarag", {"agrees with opposites": (12, 19)}),
         ("halludetect", {"filters nothing": (13, 14)}),
     ],
 )
@@ -51,9 +51,9 @@ async def test_the_recorded_1_5b_model_shows_the_signs(
     [
         (
             Judging("gold", "a model", "gold", "metarag", limit=16),
-            {"agrees with opposites": (0, 50)},
+            {"agrees with opposites": (0, 51)},
         ),
-        (Judging("gold", "a model", "gold", "halludetect"), {"filters nothing": (75, 88)}),
+        (Judging("gold", "a model", "gold", "halludetect"), {"filters nothing": (71, 88)}),
     ],
     ids=["metarag", "halludetect"],
 )

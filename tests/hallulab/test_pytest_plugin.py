@@ -77,11 +77,11 @@ def test_what_a_failure_says(demo_replay: RunFolder, tmp_path: Path) -> None:
     clean = tmp_path / "clean.json"
     clean.write_text(without_findings(summarize_run(demo_replay)).text())
     with pytest.raises(AssertionError) as failed:
-        hallulab.assert_no_regression(demo_replay.path, against=clean, max_hpt=1.2)
+        hallulab.assert_no_regression(demo_replay.path, against=clean, max_hpt=0.9)
     lines = str(failed.value).splitlines()
     assert lines[0] == "Blocked: demo against the baseline demo."
     assert "new:" in lines
-    assert lines[1] == "  vanilla by metarag: HPT-1 1.25; at most 1.2 is allowed"
+    assert lines[1] == "  vanilla by halludetect and vanilla by metarag: HPT-1 1; at most 0.9 is allowed"
     assert (
         "  vanilla by halludetect, refrigerator-stops-cooling, turn 1, 0 → 3 hallucinations: They should "
         "provide the necessary information, such as the model number, serial number, and date of purchase."

@@ -33,7 +33,7 @@ def texts(run: str) -> list[str]:
 
 
 def test_nothing_obeys_an_order() -> None:
-    assert len(texts("demo")) == 59
+    assert len(texts("demo")) == 54
     assert not [
         (order.id, text)
         for order in load_orders()
@@ -49,7 +49,7 @@ def test_a_reply_that_tells_the_truth_repeats_no_falsehood_and_with_the_false_va
     [false] = [one for one in poisons if one.true_value == "two years" and "from the date" in one.true]
     said = "is two years from the date"
     replies = [text for text in texts("headline") if said in text and '"opposite"' not in text]
-    assert len(replies) == 6
+    assert len(replies) == 11
     assert not [
         (poison.false, text) for poison in poisons for text in replies if is_poison_repeated(text, poison)
     ]

@@ -51,7 +51,7 @@ def test_the_report_says_what_the_guard_did_and_what_it_cost(once: Path) -> None
     assert (row.chatbot, row.detector, row.replies) == ("guarded", "combined", 2)
     assert (row.flagged, row.human, row.refused_share, row.unjudged) == (1, 1, 0.5, 0)
     assert (row.hpt_before, row.hpt_after, row.answers, row.hpt_answers) == (0.0, 0.0, 1, 1.0)
-    assert (row.calls_per_reply, row.tokens_per_reply) == (22.0, 14770.0)
+    assert (row.calls_per_reply, row.tokens_per_reply) == (22.0, 14936.5)
 
 
 def test_the_page_says_what_refusals_add_to_hpt(once: Path) -> None:
