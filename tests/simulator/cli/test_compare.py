@@ -29,12 +29,12 @@ def test_changed_turns_come_before_the_tables(
     assert (ended.code, ended.err) == (0, "")
     assert lines[0] == "B (after) beside A (demo), the reference:"
     assert "Changed between the runs: prompt chatbots/generation of chatbot vanilla." in lines
-    at = lines.index("worse (1):")
-    assert lines.index("gone (2):") < at
+    at = lines.index("new (1):")
+    assert at < lines.index("gone (2):")
     assert lines[at + 1 : at + 3] == [
-        "- editor, refrigerator-stops-cooling, seed 0, turn 1, by metarag: 1 hallucination → 2 "
-        "hallucinations; the reply",
-        "is the same: the detector's noise",
+        "- editor, refrigerator-stops-cooling, seed 0, turn 1, by metarag: clean → 2 hallucinations; the "
+        "reply is the",
+        "same: the detector's noise",
     ]
     row = next(line for line in lines[at:] if line.startswith("vanilla"))
     assert " ".join(row.split()) == "vanilla halludetect 2 paired 1.00 0.25 -0.75 1 – +26.3 1"
@@ -49,7 +49,7 @@ def test_files_hold_what_was_found(
     assert ended.code == 0
     assert lines_of(ended.out)[-1].startswith("written: ")
     compared = RunsCompared.model_validate_json(made["json"].read_text(encoding="utf-8"))
-    assert [turn.kind for turn in compared.runs[0].turns.turns] == ["gone"] * 2 + ["worse"]
+    assert [turn.kind for turn in compared.runs[0].turns.turns] == ["new"] + ["gone"] * 2
     comment = made["markdown"].read_text(encoding="utf-8")
     assert comment.startswith("### hallulab compare: B (after) beside A (demo)\n")
     page = made["html"].read_text(encoding="utf-8")

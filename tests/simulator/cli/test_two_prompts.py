@@ -30,7 +30,8 @@ def endpoint() -> Iterator[str]:
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         system = str(request["messages"][0].get("content"))
         if WORSE in system:
-            return completion("You get 98765 rupees within 431 days from the ministry of kettles.", MODEL)
+            made_up = "You get 98765 rupees within 431 days. The ministry of kettles pays on 7 June 2031."
+            return completion(made_up, MODEL)
         if system.startswith("You help consumers"):
             return completion("A complaint may be filed with the District Commission.", MODEL)
         return stub.completion(request)

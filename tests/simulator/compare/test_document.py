@@ -94,7 +94,7 @@ def test_a_comment_has_sentences_changed_turns_and_folded_tables(
     lines = text.splitlines()
     assert lines[0] == "### hallulab compare: B (after) beside A (demo)"
     assert lines[3] == (
-        "- Hallucinated turns: 0 new, 2 gone, 1 worse, 0 better, of 40 verdicts on turns judged in both runs."
+        "- Hallucinated turns: 1 new, 2 gone, 0 worse, 0 better, of 40 verdicts on turns judged in both runs."
     )
     assert "- Changed between the runs: prompt chatbots/generation of chatbot vanilla." in lines
     assert "**gone (2)**" in lines

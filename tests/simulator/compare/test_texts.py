@@ -16,7 +16,7 @@ def compared(*runs: RunFolder) -> RunsCompared:
 
 def test_changed_turns_have_the_texts_of_both_runs(demo_replay: RunFolder, changed_demo: RunFolder) -> None:
     made = add_texts(compared(demo_replay, changed_demo), [demo_replay, changed_demo])
-    gone, *_ = made.runs[0].turns.turns
+    _, gone, _ = made.runs[0].turns.turns
     assert gone.texts == TurnTexts(
         user="If my refrigerator doesn't cool, can I demand a new one or a refund?",
         reply_before="If your refrigerator doesn't cool, you can demand a new one or a refund. The user can "
@@ -24,25 +24,24 @@ def test_changed_turns_have_the_texts_of_both_runs(demo_replay: RunFolder, chang
         "should provide t…",
         reply_after=UNKNOWN,
         spans_before=(
-            "If your refrigerator doesn't cool, you can demand a new one or a refund.",
-            "The user can start by contacting the manufacturer or the retailer where they purchased the "
-            "refrigerator.",
+            "They should provide the necessary information, such as the model number, serial number, and "
+            "date of purchase.",
             "The manufacturer or retailer should then provide a response within a reasonable time frame, "
             "such as 15 days.",
-            "If the manufacturer or retailer does not respond within this time frame, the user can file a "
-            "complaint with the consumer commission.",
+            "The consumer commission will then investigate the complaint and provide a response within a "
+            "reasonable time frame, such as 30 days.",
         ),
     )
 
 
 def test_a_baseline_has_no_texts_of_its_side(demo_replay: RunFolder, changed_demo: RunFolder) -> None:
     made = compared(demo_replay, changed_demo)
-    one = add_texts(made, [None, changed_demo]).runs[0].turns.turns[0].texts
+    one = add_texts(made, [None, changed_demo]).runs[0].turns.turns[1].texts
     assert one is not None
     assert (one.reply_before, one.reply_after, one.spans_before) == (None, UNKNOWN, ())
-    other = add_texts(made, [demo_replay, None]).runs[0].turns.turns[0].texts
+    other = add_texts(made, [demo_replay, None]).runs[0].turns.turns[1].texts
     assert other is not None
-    assert (other.reply_after, len(other.spans_before)) == (None, 4)
+    assert (other.reply_after, len(other.spans_before)) == (None, 3)
     assert add_texts(made, [None, None]) == made
 
 
