@@ -102,14 +102,22 @@ class WorstReplies:
     def choose_replies(self) -> list[WorstReply]:
         """Return the worst flagged replies, at most `SHOWN`, the worst first.
 
-        Of each chatbot there is one before there are two of any; of each persona likewise.
+        Another text stands before one that was chosen already; of each chatbot there is one before there are
+        two of any, and of each persona likewise.
         """
         left = [one for one in _sort(chain.from_iterable(self._kept.values())) if one.flagging]
         chosen: list[WorstReply] = []
         while left and len(chosen) < SHOWN:
             bots, personas = ([getattr(one, name) for one in chosen] for name in ("chatbot", "persona"))
+            said = {one.turn.reply for one in chosen}
             worst = min(
-                left, key=lambda one: (bots.count(one.chatbot), personas.count(one.persona), one.rank)
+                left,
+                key=lambda one: (
+                    one.turn.reply in said,
+                    bots.count(one.chatbot),
+                    personas.count(one.persona),
+                    one.rank,
+                ),
             )
             left.remove(worst)
             chosen.append(worst)

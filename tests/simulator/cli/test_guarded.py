@@ -75,8 +75,8 @@ def test_what_was_escalated_is_printed_with_its_reason(hallulab: Hallulab, once:
     assert (ended.code, ended.err) == (0, "")
     assert first.startswith("guarded, conversation ")
     assert (
-        "turn 0: handed to a human: H = 0.44 reaches τ = 0.43 on the topic goods: unsupported is “The user can "
-        "start by contacting the manufacturer or the retailer where they purchased the refrigerator.”, “The "
+        "turn 0: handed to a human: H = 0.44 reaches τ = 0.43 on the topic goods: unsupported is “The user "
+        "can start by contacting the manufacturer or the retailer where they purchased the refrigerator.”"
     ) in first
     assert last == "2 guarded replies, 1 escalated"
 

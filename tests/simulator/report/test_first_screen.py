@@ -92,6 +92,12 @@ def test_of_each_chatbot_and_persona_there_is_a_reply_before_a_second_one_of_any
     assert listed(found)[:3] == [("a", 1), ("b", 1), ("c", 1)]
 
 
+def test_another_text_stands_before_one_that_was_chosen() -> None:
+    chats = [conversation(id, [text]) for id, text in zip("abcd", ("x", "x", "y", "z"), strict=True)]
+    found = worst_of(chats, [verdict(id, score) for id, score in zip("abcd", (9, 8, 2, 1), strict=True)])
+    assert chosen(found) == ["a", "c", "d"]
+
+
 def test_what_nobody_flags_is_no_worst_reply() -> None:
     found = worst_of([conversation("a", ["x"])], [verdict("a", 9, flags=False)])
     assert (chosen(found), listed(found)) == ([], [("a", 1)])
