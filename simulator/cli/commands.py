@@ -5,7 +5,7 @@ Importing all of them and building their flags takes longer than many a command.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -90,7 +90,7 @@ _HIDDEN = {"init-scenario": LazyCommand("prepare", "init_scenario")}
 """The former name of `init pack`."""
 
 
-class _Loaded(MutableMapping[str, Any]):
+class _Loaded(Mapping[str, Any]):
     """Name of a command → its parser, built when it is asked for."""
 
     def __init__(self) -> None:
@@ -103,12 +103,6 @@ class _Loaded(MutableMapping[str, Any]):
         if name not in self._built:
             self._built[name] = self._places[name].build(name)
         return self._built[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._built[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._built[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

@@ -29,7 +29,14 @@ from hallulab.simulator.records.journals import (
     read_journals,
     read_shard,
 )
-from hallulab.simulator.records.run_files import CONVERSATIONS, SHARDS, is_in_shards, list_shards, require_run
+from hallulab.simulator.records.run_files import (
+    CONVERSATIONS,
+    SHARDS,
+    has_journal,
+    is_in_shards,
+    list_shards,
+    require_run,
+)
 
 _labelling = threading.Lock()
 """Threads of this process that write labels; other processes are kept out by a lock on the file of marks."""
@@ -240,7 +247,7 @@ class RunFolder:
     @property
     def has_journal(self) -> bool:
         """True if there is a journal of conversations, in one file or in shards."""
-        return self.is_in_shards or self.conversations.is_file()
+        return has_journal(self.path)
 
     @property
     def is_empty(self) -> bool:

@@ -37,15 +37,23 @@ def is_in_shards(folder: Path) -> bool:
     return bool(found)
 
 
-def require_run(folder: Path) -> Path:
-    """Return a folder that has a journal of conversations, in one file or in shards.
+def has_journal(folder: Path) -> bool:
+    """Return True if a folder has a journal of conversations, in one file or in shards.
 
     Raises:
-        UsageError: it has none, or both.
+        UsageError: it has both.
     """
-    if not is_in_shards(folder) and not (folder / CONVERSATIONS).is_file():
+    return is_in_shards(folder) or (folder / CONVERSATIONS).is_file()
+
+
+def require_run(folder: Path) -> None:
+    """Check that a folder has a journal of conversations.
+
+    Raises:
+        UsageError: it has none, or one in a file and one in shards.
+    """
+    if not has_journal(folder):
         raise UsageError(
             f"{folder} is no run folder: it has no {CONVERSATIONS}. "
             "Make one with `hallulab run --out DIR` or `hallulab run --no-judge --out DIR`."
         )
-    return folder

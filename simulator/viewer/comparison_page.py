@@ -108,7 +108,8 @@ class ComparisonPages:
 
     def _show(self, columns: Sequence[BesideColumn], **values: Any) -> Response:
         folders = [column.run.folder for column in columns]
-        detectors = list_detectors(folders, [verdict for column in columns for verdict in column.verdicts])
+        saved = [one for folder in folders if (one := folder.read_experiment()) is not None]
+        detectors = list_detectors(saved, [verdict for column in columns for verdict in column.verdicts])
         return answer_page(
             "beside.html",
             columns=columns,

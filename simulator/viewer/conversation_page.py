@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,6 +15,7 @@ from hallulab.detectors.explanations.evidence import TITLE
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.transcript import Conversation, Passage, Span, Step, Turn, Verdict
 from hallulab.simulator.annotate.marks import identify_flag
+from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.cited import CitedEvidence, EvidenceFinder, is_passage
 from hallulab.simulator.report.reader import cut_scored_words, cut_segments
@@ -107,17 +108,17 @@ class ConversationPages:
         return RedirectResponse(f"/runs/{run.id}/conversations/{found[0]}#turn-{found[1]}", 303)
 
 
-def list_detectors(folders: Sequence[RunFolder], verdicts: Sequence[Verdict]) -> list[str]:
-    """Return the detectors of runs, in their order, then others that judged."""
-    saved = [folder.read_experiment() for folder in folders]
-    named = [name for one in saved if one is not None for name in one.detectors]
+def list_detectors(saved: Iterable[SavedExperiment], verdicts: Sequence[Verdict]) -> list[str]:
+    """Return the detectors of runs, in the order of what these saved, then others that judged."""
+    named = [name for one in saved for name in one.detectors]
     return list(dict.fromkeys([*named, *sorted({verdict.detector for verdict in verdicts})]))
 
 
 def list_lane_scores(folder: RunFolder, verdicts: Sequence[Verdict]) -> list[LaneScore]:
     """Return how the scores of a run's detectors are read, in their order."""
-    saved = folder.read_experiment()
-    return read_lane_scores([] if saved is None else [saved], list_detectors([folder], verdicts))
+    known = folder.read_experiment()
+    saved = [] if known is None else [known]
+    return read_lane_scores(saved, list_detectors(saved, verdicts))
 
 
 @dataclass(frozen=True)
