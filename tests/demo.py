@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from hallulab import run
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.records.experiment_file import load_experiment
@@ -47,6 +48,18 @@ def replay(
     )
     asyncio.run(run_experiment(experiment, folder, settings, simulate=True))
     return folder
+
+
+def replay_headline(path: Path) -> RunFolder:
+    """Replay the headline experiment into a folder, as `make replay-headline` does."""
+    run(
+        ROOT / "examples" / "headline.yaml",
+        model=MODEL,
+        replay=RECORDINGS / "headline.jsonl.gz",
+        out=path,
+        quiet=True,
+    )
+    return RunFolder(path)
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.headline import PAPER, page
-from hallulab import run
 from hallulab.simulator.records.folder import RunFolder
-from tests.places import RECORDINGS, ROOT
+from tests.demo import replay_headline
+from tests.places import ROOT
 
 DOCS = ROOT / "docs" / "studies" / "chatbots.md"
 
@@ -31,13 +31,7 @@ def test_the_tables_have_every_chatbot_under_each_detector_and_in_the_paper(demo
 @pytest.mark.slow
 def test_the_page_has_what_the_recording_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    run(
-        "examples/headline.yaml",
-        model="qwen2.5-coder-1.5b",
-        replay=RECORDINGS / "headline.jsonl.gz",
-        out=tmp_path / "headline",
-        quiet=True,
-    )
+    replay_headline(tmp_path / "headline")
     _, begun = DOCS.read_text(encoding="utf-8").split("<!-- headline begins -->\n")
     shown, _ = begun.split("<!-- headline ends -->")
     assert shown == page(tmp_path / "headline")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.second_judge import judge_again, main, page
-from hallulab import run
 from hallulab.simulator.records.folder import RunFolder
-from tests.places import RECORDINGS, ROOT
+from tests.demo import replay_headline
+from tests.places import ROOT
 
 BEGINS, ENDS = "<!-- second judge begins -->\n", "<!-- second judge ends -->"
 
@@ -37,13 +37,7 @@ def test_the_study_of_the_first_run_has_both_judges_of_the_recorded_demo(
 def test_the_page_of_chatbots_has_both_judges_of_the_headline_run(tmp_path: Path) -> None:
     """Slow, because 130 replies are made and judged again."""
     headline, again = tmp_path / "headline", tmp_path / "again"
-    run(
-        "examples/headline.yaml",
-        model="qwen2.5-coder-1.5b",
-        replay=RECORDINGS / "headline.jsonl.gz",
-        out=headline,
-        quiet=True,
-    )
+    replay_headline(headline)
     judge_again(headline, again)
     assert page(again) == shown_in("docs/studies/chatbots.md")
 

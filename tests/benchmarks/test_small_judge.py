@@ -22,11 +22,11 @@ from benchmarks.small_judge import (
     read_headline,
 )
 from benchmarks.train_mixture import SENTENCE, MeasuredReply
-from hallulab import run
 from hallulab.scenarios.labelled import GoldSpan
 from hallulab.scenarios.transcript import Judgement, Unit
 from tests.builders import labelled
-from tests.places import RECORDINGS, ROOT
+from tests.demo import replay_headline
+from tests.places import ROOT
 
 
 def measured_reply(number: int, wrong: bool, unsupported: float, group: str) -> MeasuredReply:
@@ -87,8 +87,7 @@ def test_the_study_has_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """Slow, because weights are learnt forty times."""
     monkeypatch.chdir(ROOT)
     headline = tmp_path / "headline"
-    replay = RECORDINGS / "headline.jsonl.gz"
-    run("examples/headline.yaml", model="qwen2.5-coder-1.5b", replay=replay, out=headline, quiet=True)
+    replay_headline(headline)
     table = build_table({**read_data_sets(), "headline": read_headline(headline)})
     page = (ROOT / "docs/studies/methods.md").read_text(encoding="utf-8")
     assert page.split(BEGINS)[1].split(ENDS)[0] == table

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from hallulab import run
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.base.questions import split_statements
 from hallulab.detectors.explanations.explanation import explain
@@ -18,6 +17,7 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Conversation, Turn, TurnView
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import scripted_pool
+from tests.demo import replay_headline
 from tests.detectors.explanations.reasons_read import find_untrue, find_written
 from tests.places import RECORDINGS
 
@@ -66,14 +66,7 @@ def test_no_passage_refutes_a_reason_of_the_recorded_demo(demo_replay: RunFolder
 
 @pytest.mark.slow
 def test_no_passage_refutes_a_reason_of_the_recorded_headline(tmp_path: Path) -> None:
-    run(
-        "examples/headline.yaml",
-        model="qwen2.5-coder-1.5b",
-        replay=RECORDINGS / "headline.jsonl.gz",
-        out=tmp_path / "headline",
-        quiet=True,
-    )
-    found, untrue = find_untrue_reasons(RunFolder(tmp_path / "headline"))
+    found, untrue = find_untrue_reasons(replay_headline(tmp_path / "headline"))
     assert found > 150
     assert untrue == []
 
