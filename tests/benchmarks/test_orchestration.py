@@ -1,4 +1,4 @@
-"""The scripts that measure speed still run: a short form of each."""
+"""The runner beside a bare client, in short."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from benchmarks import detector_speed, logic_graph_speed
 from benchmarks.orchestration import RequestLog, against_stub
 from hallulab.testing.tiny_pack import HashedWords
-from tests.benchmarks.labelled_folder import write_ragtruth
 
 
 async def test_the_runner_is_measured_beside_a_bare_client(
@@ -55,16 +53,3 @@ async def test_requests_are_grouped_by_the_answer_that_they_repeat() -> None:
     for _ in bodies:
         await ended.acquire()
     assert log.chains() == [[bodies[0], bodies[3]], [bodies[1], bodies[2]]]
-
-
-def test_logic_graphs_own_work_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    logic_graph_speed.main(["--repetitions", "2"])
-    found = json.loads(capsys.readouterr().out)
-    assert [found[case]["chunks"] for case in ("60 passages", "10 documents, cut up")] == [60, 60]
-
-
-def test_detectors_without_a_model_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = str(write_ragtruth(tmp_path))
-    detector_speed.main(["--data", data, "--detectors", "evidence-chain-lexical", "--repeats", "1"])
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert found["evidence-chain-lexical"].keys() == {"per_s", "per_cpu_s"}
