@@ -31,6 +31,7 @@ test-slow: $(STAMP) browser  ## the same protection bought again and more thorou
 	HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest tests/fuzz
 
 soak: $(STAMP)  ## large runs, and faults; then the fuzz tests with fifty times as many examples, in memory where the system has a folder for that
+	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.scale --made 100000
 	$(BIN)/python -m tests.faults --kills 1000
 	HYPOTHESIS_PROFILE=soak TMPDIR=$$(test -w /dev/shm && echo /dev/shm) $(BIN)/python -m pytest tests/fuzz
