@@ -1,4 +1,4 @@
-"""What `--until-decided` decides, and after how many persons, where the truth is known.
+"""Measure what `--until-decided` decides, and after how many persons, where the truth is known.
 
 `python -m benchmarks.decide` makes 2,000 experiments of each setting. A person has 2 to 8 turns with
 each chatbot, and hallucinations by Poisson at the chatbot's rate, times a factor that the person has with all
