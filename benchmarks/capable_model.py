@@ -17,7 +17,6 @@ import gzip
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +77,6 @@ class Judging:
         """The file of its replies."""
         own = kept_sample(STRONG / "labelled", self.dataset)
         return own if own.is_file() else kept_sample(KEPT, self.dataset)
-
-    def with_options(self, options: Mapping[str, Any]) -> Judging:
-        """Return the same with other options."""
-        return dataclasses.replace(self, options=options)
 
 
 _MODEL, _PEOPLE, _SPANS = "a strong language model, twice", "people", "people, spans"
@@ -185,11 +180,6 @@ class Difference:
         """The difference."""
         return self.after - self.before
 
-    @property
-    def is_lower(self) -> bool:
-        """Whether the cheaper way is significantly worse."""
-        return self.interval is not None and self.interval[1] < 0
-
 
 def compare_auroc(first: Evaluation, second: Evaluation, level: Level) -> Difference | None:
     """Compare two evaluations of the same replies; None where AUROC is not defined."""
@@ -232,13 +222,6 @@ def format_cheaper(
     ]
 
 
-@cache
-def _judged(judging: int, cheaper: bool) -> Evaluation:
-    """Return an evaluation of `CHEAPER`, made once."""
-    published, options = CHEAPER[judging]
-    return asyncio.run(judge(published.with_options(options) if cheaper else published))
-
-
 def page() -> str:
     """Return both tables as Markdown.
 
@@ -248,10 +231,11 @@ def page() -> str:
     published = []
     for judging in PUBLISHED:
         published.append(format_published(judging, rows(asyncio.run(judge(judging)), judging.dataset)))
-    cheaper = [
-        format_cheaper(judging, options, _judged(place, False), _judged(place, True))
-        for place, (judging, options) in enumerate(CHEAPER)
-    ]
+    cheaper = []
+    for judging, options in CHEAPER:
+        first = asyncio.run(judge(judging))
+        second = asyncio.run(judge(dataclasses.replace(judging, options=options)))
+        cheaper.append(format_cheaper(judging, options, first, second))
     return f"{format_table(_COLUMNS, published)}\n\n{format_table(_CHEAPER_COLUMNS, cheaper)}\n"
 
 

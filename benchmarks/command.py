@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.text.wording import NOTHING, clean_for_terminal
-from hallulab.simulator.records.experiment import Experiment
-from hallulab.simulator.records.experiment_file import load_experiment
-
-Measure = Callable[[Recording, Experiment], Coroutine[Any, Any, str]]
-"""Measures by recorded answers, with the models of an experiment, and returns what is printed."""
 
 
 def build_parser(name: str, description: str | None) -> argparse.ArgumentParser:
@@ -42,33 +34,6 @@ def get_exit_code(run: Callable[[], int | None]) -> int:
     except HallulabError as error:
         print(clean_for_terminal(f"error: {error}"), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
-
-
-def run_recorded(
-    name: str, description: str | None, recording: Path, measure: Measure, arguments: Sequence[str] | None
-) -> int:
-    """Replay the default model's answers or ask for those that are missing, and print; return the exit code.
-
-    Args:
-        name: of the module under `benchmarks`.
-        description: what the command does.
-        recording: the packed answers.
-        measure: makes the output.
-        arguments: of the command; None: those of the process.
-    """
-    parser = build_parser(name, description)
-    parser.add_argument("--record", type=Path, metavar="FILE", help="keep the model's answers in FILE.jsonl")
-    parser.add_argument("--base-url", help="where the default model is served, to record")
-    given = parser.parse_args(arguments)
-
-    def run() -> None:
-        if (given.record is None) != (given.base_url is None):
-            raise UsageError("--record and --base-url are given together.")
-        answers = Recording.record(given.record) if given.record else Recording.replay(recording)
-        experiment = load_experiment(None, {"model": DEFAULT_CPU_MODEL, "base_url": given.base_url})
-        print(asyncio.run(measure(answers, experiment)), end="")
-
-    return get_exit_code(run)
 
 
 def find_recording(growing: Path) -> Path | None:

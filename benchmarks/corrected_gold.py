@@ -1,10 +1,9 @@
 """How far HPT-1 of the annotated runs is corrected by a half of the annotations.
 
 `python -m benchmarks.corrected_gold`; the output stands in docs/studies/corrected.md. All turns of the data
-set gold
-are annotated. A half of the annotations, drawn at random from all turns, or from those of each chatbot, is
-kept, 1,000 times, and HPT-1 of each chatbot is corrected by it (PPI++). The true number is that of all
-annotations. The model's answers are replayed from tests/recordings.
+set gold are annotated. A half of the annotations, drawn at random from all turns, or from those of each
+chatbot, is kept, 1,000 times, and HPT-1 of each chatbot is corrected by it (PPI++). The true number is that
+of all annotations. The model's answers are replayed from tests/recordings.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import numpy as np
 from benchmarks.detectors_table.samples import FOLDER, KEPT, sample
 from benchmarks.planted_report import judged
 from hallulab.agents.models.recording import Recording
-from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.bench.chats import LABELS, collect_annotated
 from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.judged_turns import JudgedTurn, collect_judged_turns
@@ -49,20 +47,15 @@ def main() -> int:
     return 0
 
 
-def read_gold(detector: str) -> tuple[list[Conversation], list[Verdict], Annotations]:
-    """Return the annotated runs, with the verdicts of the labels and of a detector, and all annotations."""
+def _turns(detector: str) -> tuple[list[JudgedTurn], dict[str, float]]:
+    """Return a detector's scored turns, with all annotations, and the true HPT-1 of each chatbot."""
     recording = Recording.replay(FOLDER / f"gold.{detector}.jsonl.gz")
     evaluation = asyncio.run(judged(detector, sample("gold", KEPT, 200), recording))
     conversations, verdicts = collect_annotated([evaluation])
     counts = {
         (one.conversation, one.turn): len(one.spans or ()) for one in verdicts if one.detector == LABELS
     }
-    return conversations, verdicts, Annotations(counts)
-
-
-def _turns(detector: str) -> tuple[list[JudgedTurn], dict[str, float]]:
-    """Return a detector's scored turns, with all annotations, and the true HPT-1 of each chatbot."""
-    turns = collect_judged_turns(*read_gold(detector))
+    turns = collect_judged_turns(conversations, verdicts, Annotations(counts))
     chatbots = sorted({turn.chatbot for turn in turns[LABELS]})
     numbers = _numbers(turns[LABELS], chatbots)
     return turns[detector], dict(zip(chatbots, numbers, strict=True))

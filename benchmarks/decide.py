@@ -1,9 +1,8 @@
-"""What `--until-decided` decides, and after how many persons, where the truth is known.
+"""Measure what `--until-decided` decides, and after how many persons, where the truth is known.
 
-`python -m benchmarks.decide [RUN]` makes 2,000 experiments of each setting. A person has 2 to 8 turns with
+`python -m benchmarks.decide` makes 2,000 experiments of each setting. A person has 2 to 8 turns with
 each chatbot, and hallucinations by Poisson at the chatbot's rate, times a factor that the person has with all
-chatbots, times one with this chatbot: so counts are overdispersed and chatbots correlated. With RUN, a run's
-folder (`make replay-headline`), persons are drawn from its own, with replacement.
+chatbots, times one with this chatbot: so counts are overdispersed and chatbots correlated.
 
 A decision is wrong if it names a best chatbot that another one equals, calls chatbots alike that differ by
 the margin or more, or drops one that is truly best. It is looked for after every person, also after the
@@ -15,21 +14,17 @@ were held, without those of dropped chatbots, as a share of the design's.
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from benchmarks.command import build_parser, format_table, get_exit_code
-from hallulab.simulator.metrics.hallucinations import Tally, count_verdicts, index_by_detector
+from benchmarks.command import build_parser, format_table
 from hallulab.simulator.records.experiment_fields import BATCH
-from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.statistics.sequence import (
     CEILING,
     LEVEL,
@@ -72,14 +67,9 @@ class Setting:
     """Shape of the factor that a person has with one chatbot."""
     share: float = 1.0
     """Share of persons with whom there are hallucinations at all."""
-    people: tuple[tuple[float, ...], ...] = ()
-    """Real persons' HPT, one a chatbot, that are drawn from instead."""
 
     def draw(self, experiments: int, persons: int, source: np.random.Generator) -> Floats:
         """Draw HPT by experiment, person and chatbot."""
-        if self.people:
-            chosen = source.integers(len(self.people), size=(experiments, persons))
-            return np.asarray(np.array(self.people)[chosen])
         shape = (experiments, persons, len(self.rates))
         factor = source.gamma(self.common, 1 / self.common, (*shape[:2], 1))
         factor = factor * (source.random((*shape[:2], 1)) < self.share) / self.share
@@ -106,7 +96,6 @@ SETTINGS = (
     Setting("five, two alike", (0.4, 0.5, 0.8, 1.0, 1.0)),
     Setting("five, steps of 0.2", (0.3, 0.5, 0.7, 0.9, 1.1)),
 )
-"""What is measured without a run."""
 
 
 @dataclass(frozen=True)
@@ -195,33 +184,6 @@ def plan_persons(deviation: float, difference: float, pairs: int, power: float) 
     return float((quantiles * deviation / difference) ** 2)
 
 
-def read_setting(run: Path) -> Iterator[Setting]:
-    """Read a setting for each detector of a run, of the persons with whom every chatbot has an HPT."""
-    folder = RunFolder(run)
-    folder.require()
-    tallies: dict[str, dict[tuple[str, str], dict[str, list[Tally]]]] = {}
-    for conversation, verdicts in folder.read_all_journals().judged():
-        for detector, own in index_by_detector(verdicts).items():
-            tally = count_verdicts(conversation, own)
-            people = tallies.setdefault(detector, {})
-            people.setdefault(tally.person, {}).setdefault(conversation.chatbot, []).append(tally)
-    for detector, people in tallies.items():
-        chatbots = {name for person in people.values() for name in person}
-        rows = [
-            tuple(_compute_hpt(person.get(name, ())) for name in sorted(chatbots))
-            for person in people.values()
-        ]
-        whole = tuple(row for row in rows if not any(math.isnan(rate) for rate in row))
-        rates = tuple(float(rate) for rate in np.mean(whole, axis=0))
-        yield Setting(f"{len(chatbots)} of {run.name}, by {detector}", rates, people=whole)
-
-
-def _compute_hpt(tallies: Iterable[Tally]) -> float:
-    own = list(tallies)
-    turns = sum(tally.scored_turns for tally in own)
-    return sum(tally.hallucinations for tally in own) / turns if turns else math.nan
-
-
 _COLUMNS = (
     "chatbots",
     "HPT",
@@ -260,17 +222,10 @@ def measure(setting: Setting, experiments: int = EXPERIMENTS, persons: int = HOR
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; return the exit code, as of `hallulab`."""
-    parser = build_parser("decide", __doc__)
-    parser.add_argument("run", type=Path, nargs="?", metavar="RUN", help="run folder to draw persons from")
-    given = parser.parse_args(arguments)
-    return get_exit_code(lambda: print(show_table(given.run), end=""))
-
-
-def show_table(run: Path | None) -> str:
-    """Return the table of all settings."""
-    settings = (*SETTINGS, *(() if run is None else read_setting(run)))
-    return format_table(_COLUMNS, [measure(setting) for setting in settings]) + "\n"
+    """Print the table of all settings; return the exit code."""
+    build_parser("decide", __doc__).parse_args(arguments)
+    print(format_table(_COLUMNS, [measure(setting) for setting in SETTINGS]))
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,12 +1,9 @@
-"""Measure how often the rules find replies that decline: `python -m benchmarks.declining [--data DIR]`.
+"""Measure how often the rules find replies that decline: `python -m benchmarks.declining`.
 
 The replies are in `tests/recordings/labelled/declining.jsonl.gz`; its README says who labelled them. They are
 halved by their source (a text, a conversation): the rules of `hallulab.scenarios.text.declining` were written
 on the one half, and the other one measures them. Intervals are exact (Clopper and Pearson, 95%); they treat
 the replies to one source as independent.
-
-With `--data`, the folder of whole data sets, detectors without a model judge the replies of RAGTruth's
-questions and MTRAG that people labelled. A sentence counts as flagged if a span meets it.
 """
 
 from __future__ import annotations
@@ -19,20 +16,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-import hallulab
-from benchmarks.command import build_parser, format_table, get_exit_code
+from scipy.stats import binomtest
+
+from benchmarks.command import build_parser, format_table
 from benchmarks.detectors_table.samples import KEPT
-from benchmarks.gate import render_share
-from hallulab.scenarios.datasets import load_labelled
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import parse_lines
 from hallulab.scenarios.text.declining import ReplyKind, classify_reply, is_declining
-from hallulab.scenarios.text.spans import Region, cut_region, split_spoken_sentences
-from hallulab.scenarios.transcript import Frozen, Judgement
+from hallulab.scenarios.text.spans import split_spoken_sentences
+from hallulab.scenarios.transcript import Frozen
 
 LABELS = KEPT / "declining.jsonl.gz"
-WITHOUT_MODEL = ("lexical", "combined")
-NAMES = {"ragtruth": "RAGTruth, questions", "mtrag": "MTRAG"}
 
 
 class ReadReply(Frozen):
@@ -78,17 +72,9 @@ class Agreement(NamedTuple):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return the exit code."""
-    parser = build_parser("declining", __doc__)
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the data sets")
-    given = parser.parse_args(arguments)
-
-    def run() -> None:
-        replies = read_labels()
-        print(describe_rules(replies))
-        if given.data:
-            print(f"\n{describe_detectors(replies, given.data)}")
-
-    return get_exit_code(run)
+    build_parser("declining", __doc__).parse_args(arguments)
+    print(describe_rules(read_labels()))
+    return 0
 
 
 def read_labels(path: Path = LABELS) -> list[ReadReply]:
@@ -141,56 +127,10 @@ def describe_rules(replies: Sequence[ReadReply]) -> str:
     return f"{format_table(head, rows)}\n\n{told}"
 
 
-def describe_detectors(replies: Sequence[ReadReply], data: Path) -> str:
-    """Write as a table in Markdown how often detectors flag replies that decline, wholly or in part."""
-    labels = {one.id: one for one in replies}
-    rows = []
-    for source, name in NAMES.items():
-        judged_by_people = [
-            (one, labels[f"{source}-{one.id}"])
-            for one in load_labelled(source, data / source)
-            if f"{source}-{one.id}" in labels
-        ]
-        for detector in WITHOUT_MODEL:
-            judged = hallulab.judge_replies([one.view for one, _ in judged_by_people], detector, quiet=True)
-            for half, held_out in (("written on", False), ("held out", True)):
-                for what, kind in (("declines", "declines"), ("answers, and declines in part", "answers")):
-                    found = [
-                        (judgement, label, one.hallucinated)
-                        for judgement, (one, label) in zip(judged, judged_by_people, strict=True)
-                        if label.kind == kind and label.declining and label.held_out == held_out
-                    ]
-                    clean = [(judgement, label) for judgement, label, bad in found if not bad]
-                    bad = [judgement for judgement, _, bad in found if bad]
-                    counts = (
-                        len(clean),
-                        sum(bool(judgement.flagged) for judgement, _ in clean),
-                        sum(bool(judgement.flagged or judgement.spans) for judgement, _ in clean),
-                        sum(_flags_declining(judgement, label) for judgement, label in clean),
-                        len(bad),
-                        sum(bool(judgement.flagged) for judgement in bad),
-                    )
-                    rows.append((name, half, f"`{detector}`", what, *map(str, counts)))
-    head = (
-        *("data", "half", "detector", "reply", "clean replies", "flagged", "or with a span"),
-        *("a span where it declines", "hallucinated replies", "flagged"),
-    )
-    return format_table(head, rows)
-
-
-def _flags_declining(judgement: Judgement, label: ReadReply) -> bool:
-    declining = [
-        region
-        for region in split_spoken_sentences(label.reply)
-        if " ".join(region.of(label.reply).split()) in label.declining
-    ]
-    return any(
-        span.start is not None
-        and span.end is not None
-        and cut_region(Region(span.start, span.end), region) is not None
-        for span in judgement.spans or ()
-        for region in declining
-    )
+def render_share(count: int, total: int) -> str:
+    """Format a share with its exact 95% interval."""
+    bounds = binomtest(count, total).proportion_ci(method="exact")
+    return f"{count / total:.1%} [{bounds.low:.1%}, {bounds.high:.1%}]"
 
 
 if __name__ == "__main__":

@@ -35,8 +35,6 @@ _REPLAYED = {"demo": "examples/demo.yaml", "headline": "examples/headline.yaml"}
 _FORMATS = ("bench", "openai", "sharegpt", "csv", "ragtruth", "jsonl")
 """Formats of `export` whose files are text."""
 _LISTED = ("scenarios", "personas", "chatbots", "detectors", "models")
-_SCRIPTS = ("handoff", "left_out", "planted_report", "readings")
-"""Modules of `benchmarks` that print a page's numbers from recordings."""
 
 _MASKS = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "TIME"),
@@ -173,8 +171,7 @@ def _commands(folder: Path) -> Iterator[tuple[str, list[str]]]:
         ],
     )  # fmt: skip
     yield "init-scenario", _hallulab("init-scenario", str(folder / "pack"))
-    for script in _SCRIPTS:
-        yield f"benchmarks-{script}", [PYTHON, "-m", f"benchmarks.{script}"]
+    yield "benchmarks-planted_report", [PYTHON, "-m", "benchmarks.planted_report"]
 
 
 def _replay(folder: Path, name: str) -> str | None:

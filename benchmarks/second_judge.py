@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from sklearn.metrics import roc_auc_score
+
 from benchmarks.command import build_parser, format_table, get_exit_code
 from hallulab import Run, detect
 from hallulab.scenarios.text.wording import format_number, format_with_interval
@@ -82,7 +84,7 @@ def _build_agreement(report: RunReport, verdicts: pandas.DataFrame) -> str:
                 str(sum(one and two for one, two in zip(flags, others, strict=True))),
                 format_number(pair.agreement, 0, 100),
                 format_number(pair.kappa, 2),
-                format_number(_compute_auroc(flags, both.score_other.tolist()), 3),
+                format_number(roc_auc_score(flags, both.score_other), 3),
             )
         )
     columns = (
@@ -96,14 +98,6 @@ def _build_agreement(report: RunReport, verdicts: pandas.DataFrame) -> str:
         f"AUROC of its score against the flags of `{SECOND}`",
     )
     return format_table(columns, lines)
-
-
-def _compute_auroc(labels: Sequence[bool], scores: Sequence[float]) -> float:
-    """Return the share of pairs of a flagged and another reply that the scores order rightly; ties half."""
-    wrong = [score for score, label in zip(scores, labels, strict=True) if label]
-    right = [score for score, label in zip(scores, labels, strict=True) if not label]
-    won = sum((a > b) + (a == b) / 2 for a in wrong for b in right)
-    return won / (len(wrong) * len(right))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

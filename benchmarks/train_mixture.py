@@ -128,8 +128,8 @@ def fit(inputs: Mapping[str, Numbers], labels: Mapping[str, Numbers], counts: Ma
     return Learnt(slopes, intercepts)
 
 
-def fit_sentences(data: Mapping[str, Sequence[MeasuredReply]], names: Sequence[str] = SENTENCE) -> Learnt:
-    """Fit the sentences whose label is known; `names` are those of their measurements."""
+def fit_sentences(data: Mapping[str, Sequence[MeasuredReply]]) -> Learnt:
+    """Fit the sentences whose label is known."""
     inputs, labels = {}, {}
     for name, replies in data.items():
         known = [
@@ -138,7 +138,7 @@ def fit_sentences(data: Mapping[str, Sequence[MeasuredReply]], names: Sequence[s
             for row, label in zip(one.sentences, one.labels, strict=True)
             if label is not None
         ]
-        inputs[name] = np.array([row for row, _ in known]).reshape(-1, len(names))
+        inputs[name] = np.array([row for row, _ in known]).reshape(-1, len(SENTENCE))
         labels[name] = np.array([float(label) for _, label in known])
     return fit(inputs, labels, COUNTS)
 
@@ -159,11 +159,11 @@ def claiming(replies: Sequence[MeasuredReply]) -> list[MeasuredReply]:
     return [one for one in replies if len(one.sentences)]
 
 
-def learn(data: Mapping[str, Sequence[MeasuredReply]], names: Sequence[str] = SENTENCE) -> Mixture:
-    """Learn the mixture from some data sets; `names` are those of the sentences' measurements."""
-    of_sentences = fit_sentences(data, names)
+def learn(data: Mapping[str, Sequence[MeasuredReply]]) -> Mixture:
+    """Learn the mixture from some data sets."""
+    of_sentences = fit_sentences(data)
     gold = data.get("gold")
-    slopes = dict(zip(names, map(float, of_sentences.weights), strict=True))
+    slopes = dict(zip(SENTENCE, map(float, of_sentences.weights), strict=True))
     sentence = LogisticWeights(intercept=0.0, weights=slopes)
     intercept = -_level(gold, sentence) if gold else float(np.mean(list(of_sentences.intercepts.values())))
     sentence = LogisticWeights(intercept=intercept, weights=slopes)

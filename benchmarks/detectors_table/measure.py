@@ -256,19 +256,6 @@ async def _measured(dataset: str, detector: str, asked: TableArguments) -> Line:
     )
 
 
-async def judged(dataset: str, detector: str, asked: TableArguments) -> Evaluation:
-    """Return what a detector says of a data set's replies.
-
-    Raises:
-        ReplayMiss: the recording lacks an answer.
-        UsageError: data, detector or model are wrong.
-    """
-    evaluation, _ = await _judged(
-        dataset, detector, asked, sample_for(detector, dataset, asked.data, asked.limit)
-    )
-    return evaluation
-
-
 async def _judged(
     dataset: str, name: str, asked: TableArguments, replies: Sequence[LabelledReply]
 ) -> tuple[Evaluation, Literal["folds", "shipped"]]:

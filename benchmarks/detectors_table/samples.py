@@ -76,7 +76,7 @@ def sample(dataset: str, data: Path, limit: int) -> tuple[LabelledReply, ...]:
 
     Args:
         dataset: a name of `SOURCES`.
-        data: folder that holds the data sets' folders, or the samples that `keep` wrote.
+        data: folder that holds the data sets' folders, or the kept samples.
         limit: largest number of replies of a sampled data set.
 
     Raises:
@@ -99,22 +99,6 @@ def sample_for(detector: str, dataset: str, data: Path, limit: int) -> tuple[Lab
 def kept_sample(folder: Path, dataset: str) -> Path:
     """Return the file or folder of a data set in a folder of kept samples."""
     return folder / f"{dataset}.jsonl.gz"
-
-
-def keep(dataset: str, data: Path, folder: Path, limit: int) -> int:
-    """Write a sample, the same bytes each time; return the number of replies.
-
-    Args:
-        folder: for the samples.
-
-    Raises:
-        UsageError: as `sample`.
-    """
-    replies = sample(dataset, data, limit)
-    lines = "".join(reply.model_dump_json(exclude_defaults=True) + "\n" for reply in replies)
-    folder.mkdir(parents=True, exist_ok=True)
-    kept_sample(folder, dataset).write_bytes(gzip.compress(lines.encode(), compresslevel=9, mtime=0))
-    return len(replies)
 
 
 def _read(path: Path) -> list[LabelledReply]:

@@ -39,7 +39,7 @@ Kind = Literal["mixture", "probability", "word"]
 
 
 FAILS_AT_WORD = frozenset({"qwen2.5-coder-1.5b"})
-"""Models of the catalogue that were measured with `word` and do not follow it (`benchmarks/readings.py`)."""
+"""Models of the catalogue that were measured with `word` and do not follow it (docs/studies/methods.md)."""
 
 
 class HalluDetectOptions(Frozen):

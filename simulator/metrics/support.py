@@ -2,8 +2,8 @@
 
 A statement is supported by two neighbouring sentences of a passage, with its title, that have enough of the
 statement's content words, the rarer the more they count, if the passage has all of its numbers, dates,
-references and contacts. Between two thresholds it cannot be told. `python -m benchmarks.blame_support`
-measures how often that is right; docs/blame.md has the numbers.
+references and contacts. Between two thresholds it cannot be told. docs/studies/blame.md
+says how often that is right.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ The stems are those of Porter 1980 ("An algorithm for suffix stripping") with NL
 is mostly computed. Snowball's `porter` keeps to the paper, which gives 1.3% of the word forms of WordNet
 another stem (`play` becomes `plai`).
 
-The synonyms are those of WordNet 3.0. The file holds the words without blanks and hyphens
-(`benchmarks/wordnet_synonyms.py` makes it); its licence stands beside it. It comes with the package, so a
-score is the same on every machine.
+The synonyms are those of WordNet 3.0. `benchmarks/wordnet_synonyms.py` of commit 23041527 made the
+file, which holds the words without blanks and hyphens; its licence stands beside it. It comes with the
+package, so a score is the same on every machine.
 """
 
 from __future__ import annotations

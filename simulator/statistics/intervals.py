@@ -19,7 +19,7 @@ Biometrika 28), widened by the square of t over the normal quantile, for turns o
 share of 0 or 1, each persona counts as one trial (Clopper and Pearson 1934, The use of confidence or fiducial
 limits illustrated in the case of the binomial, Biometrika 26).
 
-`python -m benchmarks.coverage` measures how often these intervals have the truth.
+docs/studies/validity.md says how often these intervals have the truth.
 """
 
 from __future__ import annotations

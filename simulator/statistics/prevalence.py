@@ -23,7 +23,7 @@ Intervals of corrected numbers share errors by leaving clusters out, scales and 
 personas is skewed: most have few hallucinations, some have many. An interval that is symmetric about the
 estimate, or has the percentiles of a bootstrap, then lies too low. So a number is moved by standard errors on
 the scale of its logarithm, a share on that of the arcsine of its root, with the quantiles of Student's t.
-`python -m benchmarks.corrected_coverage` measures how often such intervals have the truth.
+docs/studies/corrected.md says how often such intervals have the truth.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -116,13 +117,13 @@ async def test_the_cheaper_way_costs_at_most_this_share_and_is_not_significantly
     place: int, share: float
 ) -> None:
     judging, options = CHEAPER[place]
-    published, cheaper = await judge(judging), await judge(judging.with_options(options))
+    published, cheaper = await judge(judging), await judge(replace(judging, options=options))
     costs = [compute_costs(one).tokens_per_reply or 0.0 for one in (published, cheaper)]
     assert costs[1] <= share * costs[0]
     difference = compare_auroc(published, cheaper, "response")
     assert difference is not None
     assert len(published.replies) >= 24
-    assert not difference.is_lower
+    assert difference.interval is None or difference.interval[1] >= 0
 
 
 def test_a_paired_difference_is_that_of_aurocs_with_its_interval() -> None:
@@ -139,11 +140,6 @@ def test_a_paired_difference_is_that_of_aurocs_with_its_interval() -> None:
     worse = compare_auroc(good, bad, "response")
     assert worse is not None
     assert (worse.change, np.isclose(worse.after, 0.0)) == (-1.0, True)
-
-
-@pytest.mark.parametrize(("interval", "lower"), [((-0.2, -0.01), True), ((-0.2, 0.0), False), (None, False)])
-def test_a_way_is_worse_if_its_whole_interval_is(interval: tuple[float, float] | None, lower: bool) -> None:
-    assert Difference(0.9, 0.8, interval).is_lower is lower
 
 
 def test_a_page_without_marks_is_refused(tmp_path: Path) -> None:

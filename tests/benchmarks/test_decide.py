@@ -11,10 +11,8 @@ from benchmarks.decide import (
     follow,
     measure,
     plan_persons,
-    read_setting,
 )
 from hallulab.simulator.records.experiment_fields import BATCH
-from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.statistics.sequence import Decider
 from tests.places import ROOT
 
@@ -93,19 +91,6 @@ def test_made_persons_have_the_rates_and_share_what_is_common() -> None:
 
     assert drawn.mean(axis=(0, 1)).tolist() == pytest.approx([0.4, 0.8], abs=0.03)
     assert np.corrcoef(drawn[..., 0].ravel(), drawn[..., 1].ravel())[0, 1] > 0.3
-
-
-def test_real_persons_are_those_of_the_run(demo_replay: RunFolder) -> None:
-    found = list(read_setting(demo_replay.path))
-
-    assert [setting.name for setting in found] == [
-        f"5 of {demo_replay.path.name}, by halludetect",
-        f"5 of {demo_replay.path.name}, by metarag",
-    ]
-    for setting in found:
-        drawn = setting.draw(1, 20, np.random.default_rng(3))[0]
-        assert {tuple(row) for row in drawn.tolist()} <= set(setting.people)
-        assert np.mean(setting.people, axis=0).tolist() == pytest.approx(list(setting.rates))
 
 
 @pytest.mark.slow

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks import keep_samples
 from benchmarks.detectors_table.__main__ import DETECTORS, LIMIT, main
 from benchmarks.detectors_table.measure import TableArguments
-from benchmarks.detectors_table.samples import FOLDER, KEPT, SOURCES, sample
+from benchmarks.detectors_table.samples import FOLDER, KEPT, sample
 from benchmarks.detectors_table.table import (
     CONSTRAINTS,
     READ,
@@ -247,11 +246,3 @@ def test_another_table_or_no_page_is_refused(
 ) -> None:
     assert main(("--docs", str(PAGE), *flags)) == 2
     assert capsys.readouterr().err == f"error: {said}\n"
-
-
-def test_kept_samples_are_the_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, kept = write_data(tmp_path / "data"), tmp_path / "kept"
-    monkeypatch.setattr("sys.argv", ["keep_samples", str(data), "--to", str(kept)])
-    keep_samples.main()
-    for dataset in SOURCES:
-        assert sample(dataset, kept, 200) == sample(dataset, data, 200)

@@ -13,10 +13,8 @@ import pytest
 
 from benchmarks.orchestration import stub
 from benchmarks.scale import made_run
-from benchmarks.scale.__main__ import compare_made, measure_made
-from benchmarks.scale.cost import Needed, lost_and_doubled, simulated, speedup
-from benchmarks.scale.events import count_events
-from benchmarks.scale.made_run import make, shape_of
+from benchmarks.scale.__main__ import Needed, lost_and_doubled, measure_made, simulated
+from benchmarks.scale.made_run import Shape, make
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.build import read_report
 from hallulab.simulator.report.export import export_annotated
@@ -102,7 +100,7 @@ def in_this_process(module: str, *arguments: str) -> Needed:
 @pytest.fixture
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """No processes are started, which import for seconds."""
-    monkeypatch.setattr("benchmarks.scale.cost.needed_by", in_this_process)
+    monkeypatch.setattr("benchmarks.scale.__main__.needed_by", in_this_process)
 
 
 @pytest.mark.usefixtures("one_process")
@@ -121,37 +119,11 @@ def test_a_run_in_a_process_of_its_own_loses_and_doubles_nothing(tmp_path: Path)
     assert needed["run"].megabytes < 1000
 
 
-def test_speed_up_is_the_seconds_of_one_worker_over_those_of_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def needed(module: str, *arguments: str) -> Needed:
-        asked.append((module, *arguments[1:]))
-        seconds = 30.0 / int(arguments[1]) + {"process": 1.0, "ray": 2.0}[arguments[-1]]
-        return Needed(megabytes=1, seconds=seconds, cpu_seconds=1.0)
-
-    monkeypatch.setattr("benchmarks.scale.cost.needed_by", needed)
-    assert speedup(tmp_path, 2) == {"speedup_2_workers": 1.94, "ray_to_workers": 0.94}
-    assert capsys.readouterr().out == "2 users: one worker 31.0 s, two 16.0 s, two of Ray 17.0 s\n"
-    assert asked == [
-        ("benchmarks.scale.cost", workers, "2", str(tmp_path / f"{kind}{workers}"), kind)
-        for workers, kind in (("1", "process"), ("2", "process"), ("2", "ray"))
-    ]
-
-
-def test_one_worker_meets_two_users_with_five_chatbots(tmp_path: Path) -> None:
-    with stub() as base_url:
-        in_this_process("benchmarks.scale.cost", base_url, "1", "2", str(tmp_path / "run"), "process")
-    assert len(list(RunFolder(tmp_path / "run").read_conversations())) == 10
-
-
 @pytest.mark.usefixtures("one_process")
 def test_a_report_on_a_made_folder_of_any_shape_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("benchmarks.scale.__main__.needed_by", in_this_process)
-    found = measure_made(tmp_path / "made", 12, shape_of(2, 1, 6), report_only=True)
+    found = measure_made(tmp_path / "made", 12, Shape(turns=2, detectors=1, personas=6))
     assert found == {
         "made": 12,
         "made_report_megabytes": 1,
@@ -164,30 +136,3 @@ def test_a_report_on_a_made_folder_of_any_shape_is_measured(
         ("editor", "lexical", 6, 12),
         ("vanilla", "lexical", 6, 12),
     ]
-
-
-@pytest.mark.slow
-def test_reports_of_one_journal_and_of_shards_are_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = compare_made(tmp_path, 300, shape_of(2, 1, 12))
-    assert found == {"compared_files": 3, "differing_files": 0}
-    assert "300 conversations in shards: report " in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_the_same_run_is_timed_by_one_worker_and_by_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = speedup(tmp_path, 2)
-    assert found.keys() == {"speedup_2_workers", "ray_to_workers"}
-    assert capsys.readouterr().out.startswith("2 users: one worker ")
-    runs = [RunFolder(tmp_path / name) for name in ("process1", "process2", "ray2")]
-    assert [len(run.read_conversations()) for run in runs] == [10, 10, 10]
-
-
-@pytest.mark.slow
-def test_events_are_counted_by_a_pipe_and_by_ray() -> None:
-    found = count_events(50)
-    assert found.keys() == {"events_per_second_by_pipe", "events_per_second_by_ray"}
-    assert min(found.values()) > 1

@@ -7,15 +7,22 @@ from collections.abc import Sequence
 
 import pytest
 
-from benchmarks import readings
 from benchmarks.capable_model import Judging, judge
+from benchmarks.detectors_table.samples import KEPT, SEED, sample
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
+from hallulab.detectors.base.protocol import DetectorContext
+from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.transcript import Judgement
+from hallulab.simulator.bench.evaluate import evaluate
+from hallulab.simulator.bench.split import choose_replies
 from hallulab.simulator.engine.models import open_pool
 from hallulab.simulator.metrics.methods import find_signs
 from hallulab.simulator.records.experiment_file import load_experiment
 from tests.places import ROOT
+
+READINGS = ROOT / "tests" / "recordings" / "readings.jsonl.gz"
+"""The default model's answers about five hallucinated and five clean replies of the data set gold."""
 
 
 def count(judgements: Sequence[Judgement]) -> dict[str, tuple[int, int]]:
@@ -40,9 +47,16 @@ async def test_the_recorded_1_5b_model_shows_the_signs(
 ) -> None:
     monkeypatch.chdir(ROOT)
     experiment = load_experiment(None, {"model": DEFAULT_CPU_MODEL})
-    async with open_pool(experiment, Recording.replay(readings.RECORDING)) as pool:
+    gold = sample("gold", KEPT, 0)
+    of_each = [
+        choose_replies([reply for reply in gold if reply.hallucinated is wrong], 5, SEED)
+        for wrong in (True, False)
+    ]
+    async with open_pool(experiment, Recording.replay(READINGS)) as pool:
         await pool.check()
-        found = await readings.measured(pool, kind, "word")
+        context = DetectorContext(models=pool, seed=SEED, options={"reading": "word"})
+        detector = make_detector(kind, kind, context)
+        found = await evaluate(detector, [*of_each[0], *of_each[1]], concurrency=4)
     assert count(found.judgements) == counts
 
 

@@ -1,15 +1,9 @@
-"""An endpoint on loopback that is as busy as a served model: so many answers at once, and no more.
-
-`python -m tests.kit.busy_endpoint SECONDS CAPACITY MOST` listens on a free loopback port, prints it,
-and serves until stdin closes. An answer takes SECONDS, CAPACITY of them are made at once and others wait. Of
-MOST requests under way, a further one is refused with status 429; 0: none is.
-"""
+"""An endpoint on loopback that is as busy as a served model: so many answers at once, and no more."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -106,15 +100,3 @@ def busy_endpoint(seconds: float, capacity: int, most: int = 0) -> Iterator[Busy
             yield endpoint
         finally:
             wait_for(endpoint.close())
-
-
-def main() -> None:
-    """Serve until stdin closes."""
-    seconds, capacity, most = sys.argv[1:]
-    with busy_endpoint(float(seconds), int(capacity), int(most)) as endpoint:
-        print(endpoint.port, flush=True)
-        sys.stdin.read()
-
-
-if __name__ == "__main__":
-    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.simulator.compare.gated import checks_of, judge, run_of
@@ -89,3 +90,15 @@ def test_new_hallucinations_stand_first_among_the_changed_turns() -> None:
         ("worse", "p2"),
         ("better", "p3"),
     ]
+
+
+@pytest.mark.parametrize(("worse", "blocked"), [(0.0, 1), (2.0, 10)])
+def test_an_unchanged_bot_is_seldom_blocked_and_a_worse_one_always(worse: float, blocked: int) -> None:
+    """Ten builds, by the paired test alone; docs/studies/gate.md has 200 of recorded conversations."""
+    random = np.random.default_rng(0)
+    verdicts = []
+    for _ in range(10):
+        rates = random.gamma(2, 1 / 2, 20)
+        before, now = (random.poisson(rates + more).tolist() for more in (0.0, worse))
+        verdicts.append(judge(run_of(*now), run_of(*before, name="before"), severity_guard=None).verdict)
+    assert verdicts.count("blocked") == blocked

@@ -189,6 +189,19 @@ def test_few_unpaired_have_no_interval_and_two_without_hallucinations_have_one()
     assert compare_unpaired(six, six, "rate").ci95 == pytest.approx((-0.528786, 0.528786), rel=1e-5)
 
 
+def test_two_equal_chatbots_are_told_apart_in_about_5_percent_of_runs() -> None:
+    """The most is three standard errors of 250 runs above 5%; docs/studies/validity.md has 4,000 runs."""
+    random = np.random.default_rng(0)
+    rates = random.gamma(2, 1 / 2, (250, 13))
+    first, second = (random.poisson(2 * rates).tolist() for _ in range(2))
+    samples = [
+        [ratios(*((count, 2) for count in run)) for run in pair] for pair in zip(first, second, strict=True)
+    ]
+    found = compare_all_pairs([(one, other, "rate") for one, other in samples])
+    assert sum((one.p_value or 0) < 0.05 for one in found) / 250 <= 0.09
+    assert sum(low <= 0 <= high for low, high in (one.ci95 for one in found if one.ci95)) / 250 >= 0.9
+
+
 def test_holm_by_hand() -> None:
     assert adjust_by_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
 

@@ -159,6 +159,18 @@ def test_a_share_and_its_complement_are_mirrored(sample: list[tuple[int, int]]) 
         assert rest == pytest.approx((1 - found[1], 1 - found[0]))
 
 
+@pytest.mark.parametrize("personas", [6, 13])
+@pytest.mark.parametrize("hpt", [0.1, 1.2])
+def test_95_percent_of_intervals_have_the_truth(personas: int, hpt: float) -> None:
+    """The least is three standard errors of 250 runs below 92%; docs/studies/validity.md has 2,000 runs."""
+    random = np.random.default_rng(personas)
+    counts = random.poisson(2 * hpt * random.gamma(2, 1 / 2, (250, personas)))
+    bounds = [compute_interval([Ratio(int(one), 2) for one in run], "rate") for run in counts]
+    intervals = [one for one in bounds if one is not None]
+    assert len(intervals) >= 245
+    assert sum(low <= hpt <= high for low, high in intervals) / len(intervals) >= 0.87
+
+
 def test_a_share_that_is_not_defined_without_a_group_has_no_interval() -> None:
     assert compute_share_interval(0.5, np.array([0.5, np.nan, 0.4]), 3) is None
 
