@@ -103,7 +103,7 @@ class Reference(Frozen):
     tested: int
     """Measures with a noise floor."""
     within: int
-    """Those of them whose p-value is not below 0.05."""
+    """Measures of them whose p-value is not below 0.05."""
     above: tuple[str, ...]
     """Fields of the others; first the distance that is most times its floor."""
 

@@ -173,7 +173,7 @@ def read_run_messages(run: RunFolder) -> list[Messages]:
 
 
 NOISE_FLOOR = (
-    "Noise floor: 95% of distances are not above it where personas are exchanged between the sides at random."
+    "Noise floor: 95% of distances where personas are exchanged between the sides; few users make it wide."
 )
 
 
@@ -261,9 +261,13 @@ def build_document(found: Realism) -> ShownDocument:
         )
         for bars in found.bars
     ]
-    tables = [
-        GroupedTable(build_columns(names[first : first + _TOGETHER], first), [found.rows], dense=True)
+    beside = [
+        GroupedTable(build_columns(names[first : first + _TOGETHER], first), [found.rows], on=TERMINAL)
         for first in range(0, len(names), _TOGETHER)
+    ]
+    alone = [
+        GroupedTable(build_columns([name], place), [found.rows], dense=True, on=FILES)
+        for place, name in enumerate(names)
     ]
     return ShownDocument(
         "realism",
@@ -275,7 +279,7 @@ def build_document(found: Realism) -> ShownDocument:
         ],
         sections=[
             Section("distributions", "Distributions", [Figures(charts, legend=())], on=PAGE),
-            Section("measures", "Measures", tables),
+            Section("measures", "Measures", [*beside, *alone]),
             Section("", "", [Paragraph(line, on=TERMINAL) for line in (*agreements, *notes)]),
         ],
         names=("simulated", *names),
