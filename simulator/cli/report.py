@@ -306,10 +306,10 @@ def view(
 def realism(
     folder: RunArgument,
     reference: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             help="Messages of people: JSON lines with `user_turns`, or a file that `hallulab import` reads; "
-            "by default a file of ours (docs/realism.md)."
+            "may be given several times. By default, those of MTRAG-UN and realsim (docs/realism.md)."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -327,8 +327,8 @@ def realism(
     from hallulab.simulator.show.terminal import print_document
 
     run = RunFolder(folder)
-    check_outputs({"--out": out}, inputs=[reference, *run.files])
-    found = measure_realism(run, reference, SentenceEmbedder(Experiment().embedding_model))
+    check_outputs({"--out": out}, inputs=[*(reference or ()), *run.files])
+    found = measure_realism(run, reference or (), SentenceEmbedder(Experiment().embedding_model))
     if out is not None:
         write_atomically(out, render_page(build_document(found)))
     if as_json:

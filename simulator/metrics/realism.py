@@ -10,27 +10,28 @@ draws do not exceed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.messages import (
+from hallulab.simulator.metrics.diversity import MOST
+from hallulab.simulator.metrics.message_sample import (
     IN_SAMPLES,
     LEAST,
     MEASURES,
-    MOST,
     DistanceName,
     Measure,
     MessageSample,
 )
+from hallulab.simulator.metrics.messages import CountedMessages
 from hallulab.simulator.statistics.bootstrap import (
     compute_percentile_interval,
     draw_cluster_weights,
     is_mostly_defined,
 )
+from hallulab.simulator.statistics.differences import ALPHA
 from hallulab.simulator.statistics.intervals import (
     Floats,
     Interval,
@@ -63,19 +64,12 @@ class Side(Frozen):
     """Why there is no number, or no interval."""
 
 
-class RealismRow(Frozen):
-    """A measure of both, and their distance."""
+class Comparison(Frozen):
+    """A measure of the messages of a reference, and their distance from the run's."""
 
-    measure: str
-    label: str
-    run: Side
-    """The simulated users' messages."""
-    reference: Side
-    by: DistanceName
-    """Which distance: Wasserstein-1 in the measure's unit; Jensen–Shannon distance to base 2, in [0, 1]; or
-    the absolute difference."""
+    people: Side
     distance: Rounded | None
-    """Between both; None where either has no number."""
+    """None where either side has no number."""
     distance_ci95: Interval
     """Bootstrap over the users of both."""
     floor: Rounded | None
@@ -85,6 +79,35 @@ class RealismRow(Frozen):
     """Share of permutations with a distance as large, with one more for the data as they are."""
 
 
+class RealismRow(Frozen):
+    """A measure of the run's messages and of each reference's."""
+
+    measure: str
+    label: str
+    by: DistanceName
+    """Which distance: Wasserstein-1 in the measure's unit; Jensen–Shannon distance to base 2, in [0, 1]; or
+    the absolute difference."""
+    run: Side
+    """The simulated users' messages."""
+    comparisons: tuple[Comparison, ...]
+    """With each reference, in the order of `Realism.references`."""
+
+
+class Reference(Frozen):
+    """People whose messages a run's are compared with, and how many measures show no difference."""
+
+    name: str
+    """Short name, unique in a result."""
+    source: str
+    """Where the messages are from."""
+    tested: int
+    """Measures with a noise floor."""
+    within: int
+    """Measures of them whose p-value is not below 0.05."""
+    above: tuple[str, ...]
+    """Fields of the others; first the distance that is most times its floor."""
+
+
 class Bars(Frozen):
     """How the numbers of messages are distributed."""
 
@@ -92,8 +115,8 @@ class Bars(Frozen):
     bins: tuple[str, ...]
     run: tuple[Rounded, ...] | None
     """Share of the simulated users' messages in each; None without messages."""
-    reference: tuple[Rounded, ...] | None
-    """Share of people's."""
+    people: tuple[tuple[Rounded, ...] | None, ...]
+    """Share of the messages of each reference."""
 
 
 class Realism(Frozen):
@@ -101,8 +124,7 @@ class Realism(Frozen):
 
     run: str
     """The run's folder, as it was given."""
-    reference: str
-    """Where people's messages are from."""
+    references: tuple[Reference, ...]
     sample: int | None
     """First messages of a sample, in which diversity is measured; None: too few."""
     rows: tuple[RealismRow, ...]
@@ -118,18 +140,14 @@ def compute_sample_distances(
 ) -> Floats:
     """Compute the distance of two samples under weights of their users, shape (resamples,)."""
     from scipy.spatial.distance import jensenshannon
-    from scipy.stats import wasserstein_distance
 
     if measure.distance == "Wasserstein-1":
-        (one, at), (other, there) = (side.numbers(measure.field) for side in sides)
-        return np.array(
-            [
-                wasserstein_distance(one, other, first[at], second[there])
-                if first[at].any() and second[there].any()
-                else np.nan
-                for first, second in zip(*weights, strict=True)
-            ]
+        support = np.unique(np.concatenate([side.numbers(measure.field)[0] for side in sides]))
+        first, second = (
+            side.accumulate(measure.field, support, held) for side, held in zip(sides, weights, strict=True)
         )
+        # The area between the two distribution functions; both are 1 from the last number on.
+        return np.abs(first - second) @ np.append(np.diff(support), 0)
     one, other = (side.values(measure, held, size) for side, held in zip(sides, weights, strict=True))
     if measure.distance == "difference":
         return np.abs(one - other)
@@ -139,26 +157,58 @@ def compute_sample_distances(
     return np.where(np.isclose(one, other), 0.0, found)
 
 
-def compare_messages(run: MessageSample, people: MessageSample) -> tuple[int | None, tuple[RealismRow, ...]]:
-    """Measure a run's messages and people's.
+def compare_messages(
+    run: MessageSample, references: Sequence[MessageSample]
+) -> tuple[int | None, tuple[RealismRow, ...]]:
+    """Measure a run's messages and those of each reference.
 
     Returns:
         First messages of a sample of diversity (None: too few), and the rows.
     """
-    both = [side.users for side in (run, people) if side.users >= LEAST]
-    size = min(both, default=LEAST)
-    pooled = _pool_users(run, people)
-    permuted = _permute_personas(run, people)
-    rows = tuple(_build_row(measure, (run, people), (pooled, permuted), size) for measure in MEASURES)
-    return min(size, MOST) if both else None, rows
+    enough = [len(side.texts) for side in (run, *references) if len(side.texts) >= LEAST]
+    size = min(enough, default=LEAST)
+    permutations = [(_pool_users(run, people), _permute_personas(run, people)) for people in references]
+    rows = tuple(
+        RealismRow(
+            measure=measure.field,
+            label=measure.label,
+            by=measure.distance,
+            run=_build_side(measure, run, size),
+            comparisons=tuple(
+                _compare_sides(measure, (run, people), permutation, size)
+                for people, permutation in zip(references, permutations, strict=True)
+            ),
+        )
+        for measure in MEASURES
+    )
+    return min(size, MOST) if enough else None, rows
 
 
-def _build_row(
+def summarize_reference(name: str, source: str, rows: Mapping[str, Comparison]) -> Reference:
+    """Count the measures, by field, whose distance from a reference is within the noise floor."""
+    tested, above = 0, dict[str, float]()
+    for field, row in rows.items():
+        if row.distance is None or row.floor is None or row.p_value is None:
+            continue
+        tested += 1
+        # Not by the floor, which a distance may exceed by `_TIE` alone.
+        if row.p_value < ALPHA:
+            above[field] = row.distance / row.floor if row.floor else np.inf
+    return Reference(
+        name=name,
+        source=source,
+        tested=tested,
+        within=tested - len(above),
+        above=tuple(sorted(above, key=lambda field: -above[field])),
+    )
+
+
+def _compare_sides(
     measure: Measure,
     sides: tuple[MessageSample, MessageSample],
     permutation: tuple[MessageSample, Floats],
     size: int,
-) -> RealismRow:
+) -> Comparison:
     run, people = sides
     distance, ci95, floor, p_value = None, None, None, None
     if all(side.reason(measure) is None for side in sides):
@@ -172,12 +222,8 @@ def _build_row(
         ci95 = compute_percentile_interval(drawn[1:]) if enough and distance is not None else None
         if distance is not None and measure.field not in IN_SAMPLES:
             floor, p_value = _compute_noise_floor(measure, permutation, size, distance)
-    return RealismRow(
-        measure=measure.field,
-        label=measure.label,
-        run=_build_side(measure, run, size),
-        reference=_build_side(measure, people, size),
-        by=measure.distance,
+    return Comparison(
+        people=_build_side(measure, people, size),
         distance=distance,
         distance_ci95=ci95,
         floor=floor,
@@ -224,16 +270,16 @@ def _pool_users(run: MessageSample, people: MessageSample) -> MessageSample:
     """Return the run's users and then people's, who share no persona with them."""
     sides = (run, people)
     joined = [
-        replace(one, user=(f"{number}/{one.user[0]}", *one.user[1:]))
+        CountedMessages((f"{number}/{one.user[0]}", *one.user[1:]), one.counts, one.first_text)
         for number, side in enumerate(sides)
         for own in side.held
         for one in own
     ]
     vectors = {
-        own[0].texts[0]: vector
+        text: vector
         for side in sides
         if side.vectors is not None
-        for own, vector in zip(side.held, side.vectors, strict=True)
+        for text, vector in zip(side.texts, side.vectors, strict=True)
     }
     return MessageSample(joined, vectors)
 
@@ -263,19 +309,20 @@ def _compute_noise_floor(
 _BINS: tuple[tuple[str, str, tuple[int, ...]], ...] = (
     ("first_words", "Words of a first message", (5, 10, 15, 20, 30, 50)),
     ("follow_up_words", "Words of a follow-up", (5, 10, 15, 20, 30, 50)),
+    ("turns", "Turns of a conversation", (1, 2, 3, 4, 6, 8, 12)),
     ("questions", "Questions of a message", (0, 1, 2)),
 )
 """Field, title and the highest numbers of the bins."""
 
 
-def compute_distributions(run: MessageSample, people: MessageSample) -> tuple[Bars, ...]:
-    """Return how lengths and questions are distributed."""
+def compute_distributions(run: MessageSample, references: Sequence[MessageSample]) -> tuple[Bars, ...]:
+    """Return how lengths, turns and questions are distributed."""
     return tuple(
         Bars(
             label=title,
             bins=_label_bins(ends),
             run=_compute_shares(run, field, ends),
-            reference=_compute_shares(people, field, ends),
+            people=tuple(_compute_shares(people, field, ends) for people in references),
         )
         for field, title, ends in _BINS
     )

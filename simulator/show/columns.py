@@ -46,7 +46,7 @@ class Column:
     label: str
     """Heading on a page; empty: no page has the column."""
     value: str
-    """Field that it shows, and its heading in CSV; `a.b` is field b of field a."""
+    """Field that it shows, and its heading in CSV; `a.b` is field b of field a, `a.0` the first item of a."""
     hint: str = ""
     """Its meaning: the heading's tooltip, and a line of docs/metrics.md."""
     format: Format = str
@@ -72,10 +72,13 @@ class Column:
         """Return the value in a row, or that of another field.
 
         Raises:
-            AttributeError, KeyError: the row has no such field.
+            AttributeError, IndexError, KeyError: the row has no such field.
         """
         for name in (field or self.value).split("."):
-            row = row[name] if isinstance(row, Mapping) else getattr(row, name)
+            if isinstance(row, tuple):
+                row = row[int(name)]
+            else:
+                row = row[name] if isinstance(row, Mapping) else getattr(row, name)
         return row
 
     def text(self, row: Any) -> str:

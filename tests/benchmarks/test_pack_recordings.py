@@ -1,4 +1,4 @@
-"""What of recorded answers, and of people's conversations, is kept."""
+"""The parts of recorded answers that are kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.pack_human_turns import packed
 from benchmarks.pack_recordings import lean, main, pack
 from hallulab.agents.models.recording import Recording
 
@@ -73,9 +72,3 @@ def test_a_folder_is_packed_and_can_be_replayed(tmp_path: Path, monkeypatch: pyt
     assert pack(recorded, again) == 1
     assert again.read_bytes() == packed.read_bytes()
     assert gzip.decompress(again.read_bytes()).count(b"\n") == 1
-
-
-def test_of_peoples_conversations_the_messages_alone_are_kept(tmp_path: Path) -> None:
-    path = tmp_path / "people.jsonl"
-    path.write_text('{"conversation": "c", "user_turns": ["Hi", "Bye"]}\n')
-    assert gzip.decompress(packed(path)) == b'{"user_turns": ["Hi", "Bye"]}\n'

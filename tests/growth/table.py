@@ -57,6 +57,7 @@ from hallulab.scenarios.transcript import Judgement, Passage, Span, Turn, TurnVi
 from hallulab.simulator.metrics import (
     annotations,
     blame,
+    diversity,
     hallucinations,
     messages,
     obedience,
@@ -450,7 +451,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     messages.count_questions: messages.count_questions,
     messages.is_only_pronouns: messages.is_only_pronouns,
     messages.compute_facts_given: lambda text: messages.compute_facts_given(text, [text, SENTENCE]),
-    messages.measure_parts: lambda text: messages.measure_parts([text, SENTENCE], None, 2),
+    diversity.measure_parts: lambda text: diversity.measure_parts([text, SENTENCE], None, 2),
     blame.TurnReading.blame: lambda text: blame.TurnReading(
         support.DocumentIndex([cite(EVIDENCE)]), talk(text).conversation.turns[0], text
     ).blame(judged(text)),

@@ -44,9 +44,13 @@ def test_json_has_both_sides_their_distance_and_the_floor(
     ended = hallulab("realism", run, "--reference", people, "--json")
     found = json.loads(ended.out)
     rows = {row["measure"]: row for row in found["rows"]}
-    assert (ended.code, found["reference"], found["sample"]) == (0, str(people), 2)
-    assert (rows["first_words"]["run"]["value"], rows["first_words"]["reference"]["value"]) == (2.0, 4.0)
-    assert (rows["first_words"]["distance"], rows["first_words"]["floor"]) == (2.0, 2.0)
+    assert (ended.code, found["sample"]) == (0, 2)
+    assert found["references"] == [
+        {"name": "people", "source": str(people), "tested": 6, "within": 6, "above": []}
+    ]
+    (first,) = rows["first_words"]["comparisons"]
+    assert (rows["first_words"]["run"]["value"], first["people"]["value"]) == (2.0, 4.0)
+    assert (first["distance"], first["floor"]) == (2.0, 2.0)
     assert rows["near_duplicates"]["run"]["value"] == 1.0
     assert rows["facts_given"]["run"]["reason"] == "no persona's facts are known"
 
@@ -54,8 +58,35 @@ def test_json_has_both_sides_their_distance_and_the_floor(
 def test_the_table_says_what_it_rests_on(hallulab: CommandLine, run: Path, people: Path) -> None:
     out = hallulab("realism", run, "--reference", people).out
     assert "Words, first message" in out
+    assert "people: 6 of 6 measures within the noise floor." in out
     assert "Noise floor: 95% of distances" in out
     assert "simulated: 1 person; 6 needed for an interval" in out
+
+
+def test_every_reference_has_its_columns_and_two_stand_beside_each_other(
+    hallulab: CommandLine, run: Path, people: Path
+) -> None:
+    others = [people.parent / f"{name}.jsonl" for name in ("guests", "clerks")]
+    for path in others:
+        path.write_text(people.read_text())
+    given = [part for path in (people, *others) for part in ("--reference", path)]
+    lines = hallulab("realism", run, *given).out.splitlines()
+    titles = [line.split() for line in lines if line.startswith("Measure")]
+    block = ["Distance", "Floor", "p"]
+    assert titles == [
+        ["Measure", "Simulated", "n", "people", *block, "guests", *block],
+        ["Measure", "Simulated", "n", "clerks", *block],
+    ]
+    assert [line for line in lines if "within the noise floor" in line] == [
+        f"{name}: 6 of 6 measures within the noise floor." for name in ("people", "guests", "clerks")
+    ]
+
+
+def test_two_references_fit_into_100_columns(hallulab: CommandLine, run: Path, people: Path) -> None:
+    longest = people.rename(people.with_name("people-of-the-bank.jsonl"))
+    lines = hallulab("realism", run, "--reference", longest, "--reference", longest).out.splitlines()
+    assert "people-of-… Distance Floor" in lines[0]
+    assert len(lines[1]) <= 100
 
 
 @pytest.mark.slow
@@ -63,7 +94,6 @@ def test_the_docs_have_what_the_command_prints_of_the_demo(
     hallulab: CommandLine, demo_replay: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow, because people's 1,103 messages are measured. Two rows need the weights that are not here."""
-    monkeypatch.setenv("COLUMNS", "110")
     page = (ROOT / "docs" / "realism.md").read_text(encoding="utf-8")
     shown = page.split("--out realism.html\n\n```\n")[1].split("\n\npage: ")[0].splitlines()
     printed = hallulab("realism", demo_replay.path).out.rstrip().splitlines()
@@ -84,11 +114,13 @@ def test_the_page_escapes_everything_and_needs_no_network(
     assert "default-src 'none'" in text
     assert "://" not in text
     assert "simulated, 0–5: 100.0%" in text
+    assert "people: 6 of 6 measures within the noise floor." in text
 
 
-def test_without_a_reference_ours_is_taken(hallulab: CommandLine, run: Path) -> None:
-    found = json.loads(hallulab("realism", run, "--json").out)
-    assert {row["reference"]["messages"] for row in found["rows"]} == {265, 838, 1103, 0}
+def test_without_a_reference_ours_are_taken(hallulab: CommandLine, run: Path) -> None:
+    rows = json.loads(hallulab("realism", run, "--json").out)["rows"]
+    counts = [{row["comparisons"][place]["people"]["messages"] for row in rows} for place in (0, 1)]
+    assert counts == [{265, 838, 1103, 0}, {951, 5738, 6689, 0}]
 
 
 def test_a_run_without_conversations_has_no_numbers(
@@ -98,7 +130,10 @@ def test_a_run_without_conversations_has_no_numbers(
     page = tmp_path / "page.html"
     rows = json.loads(hallulab("realism", run, "--reference", people, "--json", "--out", page).out)["rows"]
     assert "simulated: 0 messages; 2 needed." in page.read_text(encoding="utf-8")
-    assert {(row["run"]["value"], row["distance"], row["floor"]) for row in rows} == {(None, None, None)}
+    assert {
+        (row["run"]["value"], one["distance"], one["floor"]) for row in rows for one in row["comparisons"]
+    } == {(None, None, None)}
+    assert "people: no measure has a noise floor." in page.read_text(encoding="utf-8")
     assert {row["run"]["reason"] for row in rows} == {"0 messages; 2 needed"}
 
 

@@ -1,8 +1,7 @@
-"""People's messages from files, and the users' messages of run folders."""
+"""Users' messages of run folders, and how their comparison with people's is shown."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from hallulab.scenarios.transcript import Conversation, Turn
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import BranchedFrom, Imported, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.report.realism import read_reference, read_run_messages
+from hallulab.simulator.report.realism import place_bar, read_run_messages
 from tests.builders import conversation
 
 PACK = "consumer-grievance-india"
@@ -61,49 +60,12 @@ def test_a_run_that_branches_off_is_refused(tmp_path: Path) -> None:
         read_run_messages(run)
 
 
-def written(folder: Path, *lines: Any) -> Path:
-    path = folder / "people.jsonl"
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return path
+def test_a_conversation_that_failed_is_marked(tmp_path: Path) -> None:
+    held = [conversation("a", ["No."]), conversation("b", ["No."], stop_reason="error", error="timed out")]
+    assert [one.failed for one in read_run_messages(saved_run(tmp_path, held))] == [False, True]
 
 
-def test_our_own_file_has_the_conversations_of_mtrag_un() -> None:
-    found = read_reference(None)
-    assert (len(found), sum(len(one.texts) for one in found)) == (265, 1103)
-    assert len({one.user for one in found}) == 265
-
-
-def test_lines_with_user_turns(tmp_path: Path) -> None:
-    path = written(tmp_path, {"user_turns": ["Hi", " ", "Bye"], "collection": "x"}, {"user_turns": []})
-    assert [one.texts for one in read_reference(path)] == [("Hi", "Bye"), ()]
-
-
-def test_a_file_that_import_reads(tmp_path: Path) -> None:
-    said = [{"role": "user", "content": "Who pays?"}, {"role": "assistant", "content": "The bank."}]
-    assert [one.texts for one in read_reference(written(tmp_path, {"messages": said}))] == [("Who pays?",)]
-
-
-def test_an_empty_file_has_no_messages(tmp_path: Path) -> None:
-    assert read_reference(written(tmp_path)) == []
-
-
-@pytest.mark.parametrize(
-    ("line", "complaint"),
-    [
-        ({"user_turns": "Hi"}, "user_turns: must be a list"),
-        ({"user_turns": [1]}, "user_turns.0: must be text"),
-        ({"turns": ["Hi"]}, "user_turns: this key is missing"),
-    ],
-)
-def test_a_bad_line_is_named(tmp_path: Path, line: Any, complaint: str) -> None:
-    path = written(tmp_path, {"user_turns": ["Hi"]}, line)
-    with pytest.raises(UsageError) as error:
-        read_reference(path)
-    assert f"{path}, line 2: {complaint}" in str(error.value)
-
-
-def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
-    path = written(tmp_path, {"user_turns": ["Hi"]})
-    path.write_text(path.read_text() + "nothing\n")
-    with pytest.raises(UsageError, match="line 2: not valid JSON"):
-        read_reference(path)
+def test_bars_of_a_bin_stand_beside_each_other() -> None:
+    left, middle = place_bar(0.5, 0, 0, 4, 3), place_bar(0.5, 0, 1, 4, 3)
+    assert left == (53.0, 95.0, 32.93, 85.0)
+    assert middle[0] > left[0] + left[2]
