@@ -137,6 +137,7 @@ class Participants:
             max_tokens=min(experiment.reply_tokens or MAX_TOKENS, style.tokens or MAX_TOKENS, MAX_TOKENS),
             short=style.short,
             language=language,
+            acts=style.acts,
         )
         # The slips are those of English words and articles.
         return simulated if language else TypoUser(simulated, style, persona.id, key.seed)
