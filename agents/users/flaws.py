@@ -33,8 +33,8 @@ USER_PROMPTS = (
     "user_goal",
     "user_patience",
 )
-"""For the opening message and later messages (usual, short, of an act), whether a goal was told, whether to give
-up."""
+"""For the opening message and later messages (usual, short, of an act), whether a goal was told, and whether
+to give up."""
 
 
 FlawKind = Literal["empty", "role_swap", "leaked_instructions", "repeated", "premature_stop"]

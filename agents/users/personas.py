@@ -65,17 +65,6 @@ MANNERS = (
 """How written personas speak."""
 
 
-UNSAID = (
-    "Learn how many people have asked for this in the last year",
-    "Learn the name of the person who decides about it",
-    "Learn whether somebody can come to the house for it",
-    "Learn how long one waits on the telephone for it",
-    "Learn whether a neighbour who did the same was lucky",
-    "Learn what will change about it in the next year",
-)
-"""Things that few documents tell: for where a model thinks of none."""
-
-
 class Colleague(Frozen):
     """One of the assistant's specialists, as the model writes it."""
 

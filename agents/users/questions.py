@@ -20,7 +20,14 @@ _ASKED = re.compile(
 _LEARN = re.compile(r"(?:learn|find out|understand|know|see|hear|ask)\s+", re.IGNORECASE)
 _GET = re.compile(r"(?:get|receive|obtain)\s+", re.IGNORECASE)
 _TELL_TO_DO = re.compile(r"tell me (how|where)\s+to\s+", re.IGNORECASE)
-_KEYWORDS = 6
+_COMMAND = re.compile(
+    r"(?:(?:please|pls|kindly|now|ok|hi|hello)\W+)*"
+    r"(?:tell|explain|give|list|show|write|describe|summari[sz]e|help|send|draft|compare|clarify|provide|name|find"
+    r"|i (?:need|want)|need|want)\b",
+    re.IGNORECASE,
+)
+KEYWORDS = 8
+"""Most words that are typed into a search box."""
 _PERSON = re.compile(
     r"\b(?:she|he)(?: (?P<verb>is|was|has|does|(?!always|perhaps|sometimes)\w+[^\Ws]s))?\b"
     r"|\bhim\b|\b(?P<own>his|her)(?= \w)(?! (?:and|or|as|at|by|for|from|in|of|on|to|when|while|with)\b)"
@@ -28,6 +35,17 @@ _PERSON = re.compile(
     re.IGNORECASE,
 )
 _IRREGULAR = {"is": "am", "was": "was", "has": "have", "does": "do", "goes": "go"}
+
+
+UNSAID = (
+    "Learn how many people have asked for this in the last year",
+    "Learn the name of the person who decides about it",
+    "Learn whether somebody can come to the house for it",
+    "Learn how long one waits on the telephone for it",
+    "Learn whether a neighbour who did the same was lucky",
+    "Learn what will change about it in the next year",
+)
+"""Things that few documents tell: for where a model thinks of none."""
 
 
 def asks_something(message: str) -> bool:
@@ -49,24 +67,39 @@ def word_question(goal: str) -> str:
     return f"Can you {wish}?"
 
 
-def word_command(goal: str) -> str:
+def is_command(message: str) -> bool:
+    """Return whether a message is a request to tell, explain, list or write something, and no question.
+
+    >>> is_command("tell me the fee"), is_command("call the bank"), is_command("give me the fee?")
+    (True, False, False)
+    """
+    return "?" not in message and _COMMAND.match(message) is not None
+
+
+def word_command(goal: str, opening: str) -> str:
     """Return the request of a persona who pursues `goal`, without a question mark.
 
-    >>> word_command("Learn whether he can refuse")
-    'Tell me whether I can refuse.'
+    Args:
+        goal: about the persona, in the third person.
+        opening: the words before what is to be learnt.
+
+    >>> word_command("Learn whether he can refuse", "tell me")
+    'tell me whether I can refuse'
+    >>> word_command("Get a draft of the notice", "tell me")
+    'give me a draft of the notice'
     """
     wish = _word_wish(goal)
-    return f"{wish[:1].upper()}{wish[1:]}."
+    return f"{opening}{wish.removeprefix('tell me')}" if wish.startswith("tell me ") else wish
 
 
 def find_keywords(goal: str) -> str:
-    """Return the words of a goal that one types into a search box, at most `_KEYWORDS`.
+    """Return the words of a goal that one types into a search box, at most `KEYWORDS`.
 
     >>> find_keywords("Learn how long he has to file a complaint, and the fee")
     'long file complaint fee'
     """
     words = re.findall(r"[^\W_][\w'-]*", goal.lower())[1:]
-    return " ".join([word for word in words if word not in STOP_WORDS][:_KEYWORDS])
+    return " ".join([word for word in words if word not in STOP_WORDS][:KEYWORDS])
 
 
 def drop_questions(message: str) -> str:
@@ -79,14 +112,20 @@ def drop_questions(message: str) -> str:
 
 
 def _word_wish(goal: str) -> str:
-    plain = _turn_to_first_person(goal.strip().rstrip(".?!"))
+    plain = turn_to_first_person(goal.strip().rstrip(".?!"))
     learn, got = _LEARN.match(plain), _GET.match(plain)
     if learn is not None:
         return f"tell me {plain[learn.end() :]}"
     return f"help me to {plain[:1].lower()}{plain[1:]}" if got is None else f"give me {plain[got.end() :]}"
 
 
-def _turn_to_first_person(goal: str) -> str:
+def turn_to_first_person(text: str) -> str:
+    """Return a sentence about a person as this person says it.
+
+    >>> turn_to_first_person("He lives in Pune, and his phone is 55501")
+    'I live in Pune, and my phone is 55501'
+    """
+
     def own(found: re.Match[str]) -> str:
         if found["own"]:
             return "my"
@@ -95,7 +134,7 @@ def _turn_to_first_person(goal: str) -> str:
         verb = found["verb"]
         return "I" if verb is None else f"I {_IRREGULAR.get(verb) or _find_plain_form(verb)}"
 
-    return _PERSON.sub(own, goal)
+    return _PERSON.sub(own, text)
 
 
 def _find_plain_form(verb: str) -> str:
@@ -103,5 +142,3 @@ def _find_plain_form(verb: str) -> str:
     if verb.endswith("ies"):
         return f"{verb[:-3]}y"
     return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zes")) else verb[:-1]
-
-

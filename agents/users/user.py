@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from hallulab.agents.autogen import answer_as
@@ -31,28 +32,17 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import EVEN_ODDS, find_catalogue_name, read_tuned_number
-from hallulab.agents.users.acts import (
-    ASKING,
+from hallulab.agents.users.act_rules import (
     BESIDE,
-    GOES_ON,
-    WITH_PLAIN_MESSAGE,
-    Act,
-    ActShares,
-    add_by_rule,
-    draw_act,
-    draw_phrase,
-    draw_turns,
-    load_act_wordings,
+    Moment,
+    complete_by_rule,
+    find_other_goal,
+    write_by_rule,
 )
+from hallulab.agents.users.acts import ASKING, Act, ActShares, draw_act, draw_turns, load_act_wordings
 from hallulab.agents.users.flaws import MIN_TURNS, USER_PROMPTS, find_message_flaws
-from hallulab.agents.users.personas import UNSAID, request_in_language
-from hallulab.agents.users.questions import (
-    asks_something,
-    drop_questions,
-    find_keywords,
-    word_command,
-    word_question,
-)
+from hallulab.agents.users.personas import request_in_language
+from hallulab.agents.users.questions import UNSAID, asks_something, word_question
 from hallulab.agents.versions import compute_version
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona
@@ -64,7 +54,8 @@ VERSION = 1
 TEMPERATURE = 0.7
 """Temperature of the first try at a message."""
 RETRY_TEMPERATURE = 1.0
-"""Temperature of the second try, if the first message was flawed or asked nothing."""
+"""Temperature of the second try, if the first message was flawed or asked nothing. Of acts that do not ask it
+is `TEMPERATURE`: a small model strays from the few examples."""
 MAX_TOKENS = 96
 """Limit of a message in tokens; a sentence that it cuts off is dropped."""
 
@@ -156,8 +147,8 @@ class SimulatedUser:
 
         A message that asks nothing, or has a flaw (`find_message_flaws`), is tried once more with a higher
         temperature and another seed. The second message is kept, flawed or not. If it asks nothing either
-        while a goal is open, the goal's own question follows it, or replaces it if it only thanks. Of a message
-        whose act is not to ask, see `_act`.
+        while a goal is open, the goal's own question follows it, or replaces it if it only thanks. A message
+        whose act is not to ask needs no question (`_act`).
 
         Raises:
             UserFailed: the model gave no answer.
@@ -192,41 +183,27 @@ class SimulatedUser:
             text = f"{'' if is_courtesy(text) else text} {word_question(goal)}".lstrip()
         return text
 
-    async def _act(
-        self, session: Session, history: Sequence[Message], act: Act, goal: str | None
-    ) -> str:
-        """Say a message of an act; `goal` is the first open one, None: all are reached.
+    async def _act(self, session: Session, history: Sequence[Message], act: Act, goal: str | None) -> str:
+        """Say a message of an act, by rule or by the model; in other languages nothing is made by rule.
 
-        Messages that shall not ask lose their questions. If nothing is left, a rule words the goal as a
-        request. In other languages nothing is made by rule.
+        Args:
+            goal: the first open goal; None: all are reached.
         """
-        persona, seed, turn = self._persona, self._seed, len(history) // 2
-        if act == "goes-on" and self._language is None:
-            return draw_phrase(GOES_ON, persona.id, seed, turn)
+        wishes: Sequence[str] = BESIDE
         if act == "changes-subject":
-            goal = self._find_other_goal(goal)
-        beside = draw_phrase(UNSAID if act == "changes-subject" else BESIDE, persona.id, seed, turn)
+            goal, wishes = find_other_goal(self._persona, goal), UNSAID
+        moment = Moment(self._persona, self._seed, history, goal, beside="")
+        moment = replace(moment, beside=moment.draw(wishes))
         if self._language is not None:
-            return await self._say(session, history, goal or beside, act)
-        if act == "thanks-and-returns" and goal is None:
-            return add_by_rule(act, "", persona, seed, turn)
-        if act in ASKING or act == "pastes":
-            text = await self._ask(session, history, goal, beside, act)
-            return add_by_rule(act, text, persona, seed, turn)
-        text = await self._say(session, history, goal or beside, act)
-        if act == "topic":
-            text = text.rstrip(" ?.!")
-            return text if text and "?" not in text else find_keywords(goal or beside)
-        return drop_questions(text) or (
-            draw_phrase(GOES_ON, persona.id, seed, turn) if goal is None else word_command(goal)
-        )
-
-    def _find_other_goal(self, goal: str | None) -> str | None:
-        """Return the goal after this one, the last one's is the first; None: there is no other."""
-        goals = self._persona.goals
-        if goal is None or len(goals) == 1:
-            return None
-        return goals[(goals.index(goal) + 1) % len(goals)]
+            return await self._say(session, history, goal or moment.beside, act)
+        made = write_by_rule(act, moment)
+        if made is not None:
+            return made
+        if act in ASKING:
+            text = await self._ask(session, history, goal, moment.beside, act)
+        else:
+            text = await self._say(session, history, goal or moment.beside, act)
+        return text if act == "asks" else complete_by_rule(act, text, moment)
 
     async def _first_open_goal(self, session: Session, history: Sequence[Message]) -> str | None:
         prompt = load_prompt("hallulab.agents.users", "user_goal")
@@ -248,14 +225,10 @@ class SimulatedUser:
     async def _say(self, session: Session, history: Sequence[Message], wanted: str, act: Act) -> str:
         request = self._request(history, wanted, act)
         text = await self._try(session, request, TEMPERATURE, 0)
-        if self._language is not None:
-            unfit = not text
-        elif act in ASKING or act == "pastes":
-            unfit = "?" not in text
-        else:
-            unfit = not drop_questions(text)
-        if unfit or find_message_flaws(text, history, self._persona):
-            text = await self._try(session, request, RETRY_TEMPERATURE, 1)
+        silent = "?" not in text if self._language is None and act in ASKING else not text
+        if silent or find_message_flaws(text, history, self._persona):
+            warmer = RETRY_TEMPERATURE if act in ASKING else TEMPERATURE
+            text = await self._try(session, request, warmer, 1)
         return text
 
     def _request(self, history: Sequence[Message], wanted: str, act: Act) -> list[ChatMessage]:
@@ -265,17 +238,15 @@ class SimulatedUser:
             "name": persona.name,
             "manner": persona.manner,
             "grievance": persona.grievance,
+            "summary": persona.summary,
             "wanted": wanted,
         }
-        is_plain = act == "asks" or (self._language is None and act in WITH_PLAIN_MESSAGE)
-        if is_plain or not history:
-            values["summary"] = persona.summary
         if history:
             values |= {
                 "facts": "; ".join(persona.facts) or "nothing more",
                 "history": format_dialogue(history),
             }
-        if is_plain:
+        if act == "asks" or (self._language is None and act in ASKING):
             name = f"{'user_message' if history else 'user_opening'}{'_short' if self._short else ''}"
         else:
             name = "user_act" if history else "user_act_opening"
