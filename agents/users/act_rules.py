@@ -162,6 +162,9 @@ def complete_by_rule(act: str, text: str, moment: Moment) -> str:
 
 def _word_goal(act: str, moment: Moment) -> str:
     assert moment.goal is not None
+    plain = word_command(moment.goal, "").strip()
+    if act == "commands" and plain in _join_said(moment.history):
+        return moment.draw(ANNOYED)
     return word_command(moment.goal, moment.draw(REQUESTS.get(act, REQUESTS["commands"])))
 
 
@@ -173,10 +176,23 @@ def find_other_goal(persona: Persona, goal: str | None) -> str | None:
 
 
 def find_untold_fact(persona: Persona, history: Sequence[Message]) -> str | None:
-    """Return the first fact that a persona has not written yet, as it says it; None: there is none."""
-    said = "\n".join(message.text for message in history if message.role == "user")
-    facts = ((fact, turn_to_first_person(fact)) for fact in persona.facts)
-    return next((told for fact, told in facts if fact not in said and told not in said), None)
+    """Return the first fact that a persona has not written yet, as it says it; None: there is none.
+
+    Of what it says about itself only the part before `and`: a rule cannot turn all verbs to the first person.
+    """
+    said = _join_said(history)
+    for fact in persona.facts:
+        told = turn_to_first_person(fact)
+        part = told.partition(" and ")[0]
+        if told.startswith("I ") and len(part.split()) > 2:
+            told = part
+        if fact not in said and told not in said:
+            return told
+    return None
+
+
+def _join_said(history: Sequence[Message]) -> str:
+    return "\n".join(message.text for message in history if message.role == "user")
 
 
 def draw_share(*parts: object) -> float:

@@ -22,7 +22,7 @@ _GET = re.compile(r"(?:get|receive|obtain)\s+", re.IGNORECASE)
 _TELL_TO_DO = re.compile(r"tell me (how|where)\s+to\s+", re.IGNORECASE)
 _COMMAND = re.compile(
     r"(?:(?:please|pls|kindly|now|ok|hi|hello)\W+)*"
-    r"(?:tell|explain|give|list|show|write|describe|summari[sz]e|help|send|draft|compare|clarify|provide|name|find"
+    r"(?:tell|explain|give|list|show|write|describe|summari[sz]e|help|send|draft|compare|clarify|provide"
     r"|i (?:need|want)|need|want)\b",
     re.IGNORECASE,
 )

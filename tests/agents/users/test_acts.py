@@ -36,7 +36,7 @@ PERSONA = Persona(
     name="Asha Rao",
     grievance="Asha's fridge broke.",
     goals=("Learn the fee for her case", "Learn whether she can refuse"),
-    facts=("It cost Rs 900", "She lives in Pune"),
+    facts=("It cost Rs 900", "She lives in Pune and runs a shop"),
     manner="Short.",
     summary="The user asked about a fridge.",
 )
@@ -77,7 +77,9 @@ async def test_an_act_has_an_instruction_and_examples_of_its_own(act: Act) -> No
     wording = load_act_wordings()[act].follow_up
     _, [*_, asked] = await say(act, ["कितना"], OPENED, language="hi")
     assert wording.instruction in asked["messages"][0]["content"]
-    assert [one["content"] for one in asked["messages"] if one["role"] == "assistant"] == list(wording.examples)
+    assert [one["content"] for one in asked["messages"] if one["role"] == "assistant"] == list(
+        wording.examples
+    )
     assert last_user(asked).startswith("Asha Rao. Short.\nWhat happened: Asha's fridge broke.\n")
 
 
@@ -105,6 +107,11 @@ async def test_a_message_that_asks_has_the_usual_prompt() -> None:
 async def test_a_command_has_no_question(said: str, text: str) -> None:
     move, _ = await say("commands", [said])
     assert move.text in (text, *(f"{opening} {text}" for opening in REQUESTS["commands"]))
+
+
+async def test_a_command_that_was_given_before_is_followed_by_annoyance() -> None:
+    told = (Message(role="user", text="Tell me the fee for my case"), UNASKED[1])
+    assert (await say("commands", ["And the fee?"], told))[0].text in ANNOYED
 
 
 @pytest.mark.parametrize(
@@ -171,7 +178,9 @@ async def test_who_changes_the_subject_asks_for_the_other_goal() -> None:
 
 async def test_where_no_goal_is_open_the_subject_changes_to_something_beside() -> None:
     _, [asked] = await say("changes-subject", ["how many?"], reached=True)
-    [wish] = [line.partition(": ")[2] for line in last_user(asked).splitlines() if line.startswith("Does not")]
+    [wish] = [
+        line.partition(": ")[2] for line in last_user(asked).splitlines() if line.startswith("Does not")
+    ]
     assert wish in UNSAID
 
 
@@ -186,7 +195,7 @@ async def test_the_note_about_the_case_is_pasted_beside_the_question() -> None:
     move, _ = await say("pastes", ["what is the fee?"], ())
     note = write_note(PERSONA)
     assert move.text in (f"{note}\n\nwhat is the fee?", f"what is the fee?\n\n{note}")
-    assert "- It cost Rs 900\n- She lives in Pune" in note
+    assert "- It cost Rs 900\n- She lives in Pune and runs a shop" in note
     assert "Asha's fridge broke." in note
 
 
