@@ -53,8 +53,8 @@ class ActShares(Frozen):
     later: dict[Act, Share]
     """Act → its share of follow-up messages."""
     turns: tuple[int, ...] = ()
-    """Numbers of messages, of which each user draws one: if its goals are reached before, it goes on until
-    then."""
+    """Numbers of messages, of which each user draws one: it goes on until then, though its goals are reached,
+    and no longer, though one is open. Empty: the goals alone decide."""
 
 
 class ActWording(Frozen):
@@ -134,7 +134,7 @@ def fits(act: Act, persona: Persona, history: Sequence[Message]) -> bool:
 
 
 def draw_turns(shares: ActShares | None, persona: str, seed: int) -> int:
-    """Draw the number of messages up to which a user goes on when its goals are reached; 0: none."""
+    """Draw the number of messages at which a user ends; 0: the goals alone decide."""
     if shares is None or not shares.turns:
         return 0
     return shares.turns[int(draw_share(persona, seed, "turns") * len(shares.turns))]

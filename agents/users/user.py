@@ -9,8 +9,9 @@ gets the chat's summary. It never sees the documents. The paper gives no rule fo
   goal reached. Else the next message asks for the first goal below it.
 - Then the model says with one more token whether it is useless to go on. From the share `give_up` on, the
   user gives up.
-- A user with a manner of several acts (`hallulab.agents.users.acts`) draws a number of messages. If its goals
-  are reached before, it goes on until then: with thanks, or about the last reply.
+- A user with a manner such as `people` (`hallulab.agents.users.acts`) draws a number of messages. If its
+  goals are reached before, it goes on until then: with thanks, or about the last reply. If one is still open
+  then, it gives up.
 
 Both thresholds are in `tuned.yaml`, by model.
 
@@ -163,7 +164,9 @@ class SimulatedUser:
             if replies >= max(self._min_turns, 1):
                 if wanted is None and replies >= self._turns:
                     return UserMove(text=None, stop="goal_reached", calls=tuple(session.calls))
-                if wanted is not None and await self._is_useless(session, history):
+                if wanted is not None and (
+                    0 < self._turns <= replies or await self._is_useless(session, history)
+                ):
                     return UserMove(text=None, stop="gave_up", calls=tuple(session.calls))
             if act is None:
                 text = await self._ask(session, history, wanted, self._persona.goals[-1])

@@ -267,6 +267,19 @@ async def test_whose_goals_are_reached_goes_on_until_the_drawn_number(
     assert all("useless" not in last_user(body) for body in transport.requests)
 
 
+@pytest.mark.parametrize(("turns", "stop"), [((2,), "gave_up"), ((3,), None)])
+async def test_with_an_open_goal_a_user_gives_up_at_the_drawn_number(
+    turns: tuple[int, ...], stop: str | None
+) -> None:
+    pool, _ = scripted_pool(
+        lambda body: "and the fee?" if "Next message" in last_user(body) else {"Yes": 0.1, "No": 0.9}
+    )
+    shares = ActShares(first={"asks": 1}, later={"asks": 1}, turns=turns)
+    user = SimulatedUser(PERSONA, "appliances", pool, 1, short=True, acts=shares)
+    move = await user.next((*UNASKED, *OPENED))
+    assert (move.stop, move.text) == (stop, None if stop else "and the fee?")
+
+
 def test_a_mixture_of_manners_gives_each_the_same_weight() -> None:
     one = ActShares(first={"asks": 2}, later={"goes-on": 4}, turns=(5,))
     other = ActShares(first={"topic": 1}, later={"asks": 1, "goes-on": 1})
