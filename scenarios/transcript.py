@@ -122,6 +122,8 @@ class Turn(Frozen):
     steps: tuple[Step, ...] = ()
     calls: tuple[Call, ...] = ()
     """Model calls of this turn, the user's and the chatbot's."""
+    act: str | None = Field(default=None, exclude_if=lambda act: act is None)
+    """The way of talking that was drawn for the user's message (docs/experiment.md); None: none was drawn."""
 
     @property
     def messages(self) -> tuple[Message, Message]:

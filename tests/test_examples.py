@@ -17,6 +17,7 @@ MODULES = (
     "hallulab.agents.models.model_names",
     "hallulab.agents.retrieval.word_search",
     "hallulab.agents.users.chats",
+    "hallulab.agents.users.questions",
     "hallulab.detectors.base.judging",
     "hallulab.detectors.trained_judges.detector",
     "hallulab.results",

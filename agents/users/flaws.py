@@ -18,6 +18,7 @@ from rapidfuzz.process import extract_iter
 from rapidfuzz.utils import default_process
 
 from hallulab.agents.models.prompt import load_prompt
+from hallulab.agents.users.acts import allow_flaws
 from hallulab.agents.users.leaked_plans import find_leaked_plan
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Frozen, Message, Turn
@@ -27,10 +28,13 @@ USER_PROMPTS = (
     "user_message",
     "user_opening_short",
     "user_message_short",
+    "user_act_opening",
+    "user_act",
     "user_goal",
     "user_patience",
 )
-"""For the opening message and later messages (usual, short), whether a goal was told, whether to give up."""
+"""For the opening message and later messages (usual, short, of an act), whether a goal was told, and whether
+to give up."""
 
 
 FlawKind = Literal["empty", "role_swap", "leaked_instructions", "repeated", "premature_stop"]
@@ -116,7 +120,10 @@ def find_conversation_flaws(
     before = _TextsBefore(conversation.given)
     for turn in conversation.turns:
         found = _find_message_flaws(turn.user, before, persona)
-        flaws += [Flaw(turn=turn.index, kind=kind, detail=detail) for kind, detail in found]
+        allowed = allow_flaws(turn.act)
+        flaws += [
+            Flaw(turn=turn.index, kind=kind, detail=detail) for kind, detail in found if kind not in allowed
+        ]
         before.by_user.texts.append(turn.user)
         before.by_assistant.texts.append(turn.reply)
     stop = premature_stop(conversation, persona, min_turns)

@@ -22,6 +22,7 @@ from pydantic import Field, TypeAdapter
 from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
 from hallulab.agents.models.session import Session
+from hallulab.agents.users.acts import ActShares, mix_shares
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.text.languages import ENGLISH, NAMES
@@ -62,17 +63,6 @@ MANNERS = (
     "Businesslike; gives figures without being asked.",
 )
 """How written personas speak."""
-
-
-UNSAID = (
-    "Learn how many people have asked for this in the last year",
-    "Learn the name of the person who decides about it",
-    "Learn whether somebody can come to the house for it",
-    "Learn how long one waits on the telephone for it",
-    "Learn whether a neighbour who did the same was lucky",
-    "Learn what will change about it in the next year",
-)
-"""Things that few documents tell: for where a model thinks of none."""
 
 
 class Colleague(Frozen):
@@ -224,8 +214,15 @@ JOINT = "+"
 OWN = "own"
 """The name of the persona's own manner."""
 
-DEFAULT_MANNERS = ("plain", "plain", "plain", "terse", "plain+pushes-back", "plain+misspelling")
-"""Default lengths of messages: as short as people's (docs/realism.md)."""
+DEFAULT_MANNERS = (
+    "people+plain",
+    "people+plain",
+    "people+terse",
+    "people+own",
+    "people+plain+pushes-back",
+    "people+plain+misspelling",
+)
+"""Default ways of talking and lengths of messages: like people's (docs/realism.md)."""
 
 _LONG_WORD = re.compile(r"[A-Za-z]{5,}")
 _ARTICLE = re.compile(r"\b(?:a|an|the) (?=\w)", re.IGNORECASE)
@@ -244,6 +241,8 @@ class StyleProfile(Frozen):
     """Share of words of five letters and more that get a slip of the finger."""
     without_articles: float = Field(default=0.0, ge=0, le=1)
     """Share of articles that are left out."""
+    acts: ActShares | None = None
+    """How often the user talks in which way; None: every message asks."""
 
 
 @cache
@@ -266,6 +265,7 @@ def find_manner(name: str) -> StyleProfile:
         tokens=min((part.tokens for part in parts if part.tokens), default=None),
         misspelt=max(part.misspelt for part in parts),
         without_articles=max(part.without_articles for part in parts),
+        acts=mix_shares([part.acts for part in parts if part.acts is not None]),
     )
 
 

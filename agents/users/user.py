@@ -9,6 +9,9 @@ gets the chat's summary. It never sees the documents. The paper gives no rule fo
   goal reached. Else the next message asks for the first goal below it.
 - Then the model says with one more token whether it is useless to go on. From the share `give_up` on, the
   user gives up.
+- A user with a manner such as `people` (`hallulab.agents.users.acts`) draws a number of messages. If its
+  goals are reached before, it goes on until then: with thanks, or about the last reply. If one is still open
+  then, it gives up.
 
 Both thresholds are in `tuned.yaml`, by model.
 
@@ -21,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from hallulab.agents.autogen import answer_as
@@ -29,88 +33,30 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import EVEN_ODDS, find_catalogue_name, read_tuned_number
+from hallulab.agents.users.act_rules import (
+    BESIDE,
+    Moment,
+    complete_by_rule,
+    find_other_goal,
+    write_by_rule,
+)
+from hallulab.agents.users.acts import ASKING, Act, ActShares, draw_act, draw_turns, load_act_wordings
 from hallulab.agents.users.flaws import MIN_TURNS, USER_PROMPTS, find_message_flaws
 from hallulab.agents.users.personas import request_in_language
+from hallulab.agents.users.questions import UNSAID, asks_something, word_question
 from hallulab.agents.versions import compute_version
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.text.words import is_courtesy
 from hallulab.scenarios.transcript import Call, Frozen, Message
 
-_ASKED = re.compile(
-    r"\?"
-    r"|(?:\A|[.,;:!]\s+)(?:(?:and|but|so|ok|okay|then|please|thanks)\W+)*"
-    r"(?:(?:(?:after|at|by|for|from|in|on|since|till|to|until|with|within)\s+)?"
-    r"(?:what|when|where|who|whom|whose|which|why|how)"
-    r"|do|does|did|is|are|was|were|can|could|would|will|should|may|must|have|has)\b"
-    r"|\b(?:please|kindly) \w+|\b(?:tell|give|send|show|write|help|explain to) me\b"
-    r"|\bi(?:'d| would)? (?:need|want|like|wish)\b|\b(?:want|need|like) to know\b"
-    r"|\bi (?:do not|don't) know\b",
-    re.IGNORECASE,
-)
-_LEARN = re.compile(r"(?:learn|find out|understand|know|see|hear|ask)\s+", re.IGNORECASE)
-_GET = re.compile(r"(?:get|receive|obtain)\s+", re.IGNORECASE)
-_TO_DO = re.compile(r"(how|where)\s+to\s+", re.IGNORECASE)
-_PERSON = re.compile(
-    r"\b(?:she|he)(?: (?P<verb>is|was|has|does|(?!always|perhaps|sometimes)\w+[^\Ws]s))?\b"
-    r"|\bhim\b|\b(?P<own>his|her)(?= \w)(?! (?:and|or|as|at|by|for|from|in|of|on|to|when|while|with)\b)"
-    r"|\bher\b",
-    re.IGNORECASE,
-)
-_IRREGULAR = {"is": "am", "was": "was", "has": "have", "does": "do", "goes": "go"}
-
-
-def asks_something(message: str) -> bool:
-    """Return whether a user's message asks or requests something. A courtesy does not."""
-    return not is_courtesy(message) and _ASKED.search(message.replace("’", "'")) is not None
-
-
-def word_question(goal: str) -> str:
-    """Return the question of a persona who pursues `goal`: goals are written about her, questions by her.
-
-    `Learn how to reach it, and its number` becomes `How can I reach it, and its number?`, `Learn whether he
-    can refuse` becomes `Can you tell me whether I can refuse?`, and `Get a draft of the notice` becomes `Can
-    you give me a draft of the notice?`.
-    """
-    plain = _turn_to_first_person(goal.strip().rstrip(".?!"))
-    learn, got = _LEARN.match(plain), _GET.match(plain)
-    if learn is None:
-        wish = (
-            f"help me to {plain[:1].lower()}{plain[1:]}" if got is None else f"give me {plain[got.end() :]}"
-        )
-        return f"Can you {wish}?"
-    learnt = plain[learn.end() :]
-    to_do = _TO_DO.match(learnt)
-    if to_do is not None:
-        return f"{to_do[1].capitalize()} can I {learnt[to_do.end() :]}?"
-    return f"Can you tell me {learnt}?"
-
-
-def _turn_to_first_person(goal: str) -> str:
-    def own(found: re.Match[str]) -> str:
-        if found["own"]:
-            return "my"
-        if found[0].lower() in ("him", "her"):
-            return "me"
-        verb = found["verb"]
-        return "I" if verb is None else f"I {_IRREGULAR.get(verb) or _find_plain_form(verb)}"
-
-    return _PERSON.sub(own, goal)
-
-
-def _find_plain_form(verb: str) -> str:
-    """Return a verb without the ending of the third person: `tries` becomes `try`."""
-    if verb.endswith("ies"):
-        return f"{verb[:-3]}y"
-    return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zes")) else verb[:-1]
-
-
 VERSION = 1
 """Raised when users behave differently for a reason that code, prompts and models do not show."""
 TEMPERATURE = 0.7
 """Temperature of the first try at a message."""
 RETRY_TEMPERATURE = 1.0
-"""Temperature of the second try, if the first message was flawed or asked nothing."""
+"""Temperature of the second try, if the first message was flawed or asked nothing. Of acts that do not ask it
+is `TEMPERATURE`: a small model strays from the few examples."""
 MAX_TOKENS = 96
 """Limit of a message in tokens; a sentence that it cuts off is dropped."""
 
@@ -125,7 +71,8 @@ def compute_user_version(model: str) -> str:
     """
     prompts = [load_prompt("hallulab.agents.users", name) for name in USER_PROMPTS]
     learnt = [read_tuned_number("hallulab.agents.users", name, model) for name in ("goal_told", "give_up")]
-    return compute_version(__name__, VERSION, {}, prompts, {"user": model}, learnt=learnt)
+    acts = {act: wordings.model_dump(mode="json") for act, wordings in load_act_wordings().items()}
+    return compute_version(__name__, VERSION, acts, prompts, {"user": model}, learnt=learnt)
 
 
 class UserMove(Frozen):
@@ -135,6 +82,8 @@ class UserMove(Frozen):
     """The next message, perhaps flawed or empty (see `hallulab.agents.users.flaws`); None: the user
     stops."""
     stop: Literal["goal_reached", "gave_up", "script_ended"] | None = None
+    act: str | None = None
+    """The way of talking that was drawn for the message; None: none was drawn."""
     calls: tuple[Call, ...] = ()
     """Model calls for the decision and the message."""
 
@@ -165,6 +114,7 @@ class SimulatedUser:
         max_tokens: limit of a message.
         short: whether the model is shown messages of a few words as examples.
         language: the language that the user writes (ISO 639-1); None: English.
+        acts: how often the user talks in which way; None: every message asks.
     """
 
     def __init__(
@@ -179,6 +129,7 @@ class SimulatedUser:
         max_tokens: int = MAX_TOKENS,
         short: bool = False,
         language: str | None = None,
+        acts: ActShares | None = None,
     ) -> None:
         self._persona = persona
         self._domain = domain
@@ -189,38 +140,73 @@ class SimulatedUser:
         self._max_tokens = max_tokens
         self._short = short
         self._language = language
+        self._acts = acts
+        self._turns = draw_turns(acts, persona.id, seed)
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Decide whether to go on after `history` (empty, or ending with a reply), and what to say.
 
         A message that asks nothing, or has a flaw (`find_message_flaws`), is tried once more with a higher
         temperature and another seed. The second message is kept, flawed or not. If it asks nothing either
-        while a goal is open, the goal's own question follows it, or replaces it if it only thanks.
+        while a goal is open, the goal's own question follows it, or replaces it if it only thanks. A message
+        whose act is not to ask needs no question (`_act`).
 
         Raises:
             UserFailed: the model gave no answer.
         """
         replies = sum(message.role == "assistant" for message in history)
         session = self._pool.session("user", turn_seed(self._seed, self._persona.id, replies), self._model)
+        act = None if self._acts is None else draw_act(self._acts, self._persona, self._seed, history)
         try:
-            wanted, is_open = self._persona.goals[0], True
+            wanted: str | None = self._persona.goals[0]
+            if replies:
+                wanted = await self._first_open_goal(session, history)
             if replies >= max(self._min_turns, 1):
-                open_goal = await self._first_open_goal(session, history)
-                if open_goal is None:
+                if wanted is None and replies >= self._turns:
                     return UserMove(text=None, stop="goal_reached", calls=tuple(session.calls))
-                if await self._is_useless(session, history):
+                if wanted is not None and (
+                    0 < self._turns <= replies or await self._is_useless(session, history)
+                ):
                     return UserMove(text=None, stop="gave_up", calls=tuple(session.calls))
-                wanted = open_goal
-            elif replies:
-                open_goal = await self._first_open_goal(session, history)
-                wanted, is_open = open_goal or self._persona.goals[-1], open_goal is not None
-            text = await self._say(session, history, wanted)
-            # Of other languages it is not known what asks, and our own question would be English.
-            if is_open and self._language is None and not asks_something(text):
-                text = f"{'' if is_courtesy(text) else text} {word_question(wanted)}".lstrip()
+            if act is None:
+                text = await self._ask(session, history, wanted, self._persona.goals[-1])
+            else:
+                text = await self._act(session, history, act, wanted)
         except ModelError as error:
             raise UserFailed(str(error), session.calls) from error
-        return UserMove(text=text, calls=tuple(session.calls))
+        return UserMove(text=text, act=act, calls=tuple(session.calls))
+
+    async def _ask(
+        self, session: Session, history: Sequence[Message], goal: str | None, beside: str, act: Act = "asks"
+    ) -> str:
+        """Say a message that asks for an open goal, or for something else where none is open."""
+        text = await self._say(session, history, goal or beside, act)
+        # Of other languages it is not known what asks, and our own question would be English.
+        if goal is not None and self._language is None and not asks_something(text):
+            text = f"{'' if is_courtesy(text) else text} {word_question(goal)}".lstrip()
+        return text
+
+    async def _act(self, session: Session, history: Sequence[Message], act: Act, goal: str | None) -> str:
+        """Say a message of an act, by rule or by the model; in other languages nothing is made by rule.
+
+        Args:
+            goal: the first open goal; None: all are reached.
+        """
+        wishes: Sequence[str] = BESIDE
+        if act == "changes-subject":
+            goal, wishes = find_other_goal(self._persona, goal), UNSAID
+        moment = Moment(self._persona, self._seed, history, goal, beside="")
+        moment = replace(moment, beside=moment.draw(wishes))
+        if self._language is not None:
+            return await self._say(session, history, goal or moment.beside, act)
+        made = write_by_rule(act, moment)
+        if made is not None:
+            return made
+        if act in ASKING:
+            text = await self._ask(session, history, goal, moment.beside, act)
+        else:
+            text = await self._say(session, history, goal or moment.beside, act)
+        return text if act == "asks" else complete_by_rule(act, text, moment)
 
     async def _first_open_goal(self, session: Session, history: Sequence[Message]) -> str | None:
         prompt = load_prompt("hallulab.agents.users", "user_goal")
@@ -239,15 +225,16 @@ class SimulatedUser:
         share = await session.choose("patience", question, ("Yes", "No"))
         return share["Yes"] >= _read_threshold("give_up", session)
 
-    async def _say(self, session: Session, history: Sequence[Message], wanted: str) -> str:
-        request = self._request(history, wanted)
+    async def _say(self, session: Session, history: Sequence[Message], wanted: str, act: Act) -> str:
+        request = self._request(history, wanted, act)
         text = await self._try(session, request, TEMPERATURE, 0)
-        silent = "?" not in text if self._language is None else not text
+        silent = "?" not in text if self._language is None and act in ASKING else not text
         if silent or find_message_flaws(text, history, self._persona):
-            text = await self._try(session, request, RETRY_TEMPERATURE, 1)
+            warmer = RETRY_TEMPERATURE if act in ASKING else TEMPERATURE
+            text = await self._try(session, request, warmer, 1)
         return text
 
-    def _request(self, history: Sequence[Message], wanted: str) -> list[ChatMessage]:
+    def _request(self, history: Sequence[Message], wanted: str, act: Act) -> list[ChatMessage]:
         persona = self._persona
         values = {
             "domain": self._domain,
@@ -262,8 +249,15 @@ class SimulatedUser:
                 "facts": "; ".join(persona.facts) or "nothing more",
                 "history": format_dialogue(history),
             }
-        name = "user_message" if history else "user_opening"
-        prompt = load_prompt("hallulab.agents.users", f"{name}_short" if self._short else name)
+        if act == "asks" or (self._language is None and act in ASKING):
+            name = f"{'user_message' if history else 'user_opening'}{'_short' if self._short else ''}"
+        else:
+            name = "user_act" if history else "user_act_opening"
+            wordings = load_act_wordings()[act]
+            wording = wordings.follow_up if history or wordings.opening is None else wordings.opening
+            values |= {"instruction": wording.instruction}
+            values |= dict(zip(("first", "second", "third"), wording.examples, strict=True))
+        prompt = load_prompt("hallulab.agents.users", name)
         return request_in_language(prompt.fill(values), self._language)
 
     async def _try(

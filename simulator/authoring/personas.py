@@ -27,13 +27,13 @@ from hallulab.agents.retrieval.embeddings import Embedder
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.personas import (
     MANNERS,
-    UNSAID,
     asked_for,
     is_answered,
     names,
     write_case,
     write_goals,
 )
+from hallulab.agents.users.questions import UNSAID
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Passage
 

@@ -229,6 +229,7 @@ class ChatbotAgent(Participant):
                 reply=reply.text,
                 steps=reply.steps,
                 calls=(*move.calls, *reply.calls),
+                act=move.act,
             )
             turn.model_dump_json()  # a turn that cannot be journalled ends this conversation, not the run
         except ChatbotError as error:

@@ -11,6 +11,7 @@ from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.retrieval.word_search import WordSearch, can_search_by_vectors
+from hallulab.agents.users.act_rules import write_note
 from hallulab.agents.users.personas import StyleProfile, find_manner, slipped, speaking
 from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser, UserFailed, UserMove, turn_seed
 from hallulab.chatbots.evidence import EvidenceSource
@@ -137,9 +138,10 @@ class Participants:
             max_tokens=min(experiment.reply_tokens or MAX_TOKENS, style.tokens or MAX_TOKENS, MAX_TOKENS),
             short=style.short,
             language=language,
+            acts=style.acts,
         )
         # The slips are those of English words and articles.
-        return simulated if language else TypoUser(simulated, style, persona.id, key.seed)
+        return simulated if language else TypoUser(simulated, style, persona, key.seed)
 
     def make_chatbot(self, bot: Component, key: ConversationKey) -> Chatbot:
         """Make a chatbot for a conversation."""
@@ -330,9 +332,9 @@ def check_script(persona: Persona, detectors: Mapping[str, Detector]) -> None:
 
 
 class TypoUser:
-    """Makes the slips of a manner in what another user says."""
+    """Makes the slips of a manner in what another user says, but not in the note that it pastes."""
 
-    def __init__(self, user: User, manner: StyleProfile, persona: str, seed: int) -> None:
+    def __init__(self, user: User, manner: StyleProfile, persona: Persona, seed: int) -> None:
         self._user = user
         self._manner = manner
         self._persona = persona
@@ -343,8 +345,10 @@ class TypoUser:
         move = await self._user.next(history)
         if move.text is None:
             return move
-        seed = turn_seed(self._seed, self._persona, len(history) // 2)
-        return move.model_copy(update={"text": slipped(move.text, self._manner, seed)})
+        seed = turn_seed(self._seed, self._persona.id, len(history) // 2)
+        before, note, after = move.text.partition(write_note(self._persona))
+        texts = (slipped(before, self._manner, seed), note, slipped(after, self._manner, seed))
+        return move.model_copy(update={"text": "".join(texts)})
 
 
 class InjectingUser:

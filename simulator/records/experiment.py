@@ -175,7 +175,7 @@ class Experiment(Frozen):
     """Language that simulated users write, such as `de` or `hi`; None: that of the pack, else English."""
     min_turns: int = Field(default=2, ge=1)
     """The simulated user does not decide to stop before this many replies."""
-    max_turns: int = Field(default=4, ge=1)
+    max_turns: int = Field(default=8, ge=1)
     """The conversation is stopped after this many replies."""
     reply_tokens: int | None = Field(default=None, ge=1)
     """Limit of what the simulated user says, and of a reply of those of the five chatbots whose options have

@@ -89,6 +89,7 @@ TURNS = (
     _column("user_model", "string", "the model that played the user, where several do",
             "conversation.user_model"),
     _column("user", "string", "what the user said"),
+    _column("act", "string", "the user's way of talking in this turn; missing: none was drawn"),
     _column("query", "string", "the stand-alone query that was searched for, where the chatbot made one"),
     _column("reply", "string", "what the chatbot answered"),
     _column("passages", "object", "texts of the passages that the chatbot was given, best first",

@@ -26,7 +26,9 @@ TEXT = "The refrigerator cost Rs 46,990 in a shop. Can I get the money back?"
 def test_these_manners_there_are() -> None:
     assert list(load_manners()) == [
         *("own", "plain", "terse", "rambling", "impatient", "second-language", "misspelling"),
-        *("changes-subject", "asked-only", "pushes-back", "pronouns"),
+        *("changes-subject", "asked-only", "pushes-back", "pronouns", "people", "asks", "commands", "topic"),
+        *("tells", "two-in-one", "pastes", "answers", "goes-on", "corrects", "misunderstands"),
+        "thanks-and-returns",
     ]
 
 
@@ -40,8 +42,10 @@ def test_ones_own_manner_changes_nothing() -> None:
     assert find_manner(OWN) == StyleProfile()
 
 
-def test_messages_are_short_by_default() -> None:
-    assert all(find_manner(name).short for name in DEFAULT_MANNERS)
+def test_most_messages_are_short_by_default_and_all_users_talk_like_people() -> None:
+    manners = [find_manner(name) for name in DEFAULT_MANNERS]
+    assert [manner.short for manner in manners] == [True, True, True, False, True, True]
+    assert all(manner.acts == find_manner("people").acts for manner in manners)
 
 
 def test_a_persona_keeps_its_manner_where_the_model_is_told_nothing() -> None:

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import httpx2
 
-from hallulab.agents.users.personas import UNSAID
+from hallulab.agents.users.questions import UNSAID
 from hallulab.testing.scripted import completion, last_user
 from hallulab.testing.tiny_pack import HashedWords, words_for_vectors
 from tests.kit.forked_runs import Ended

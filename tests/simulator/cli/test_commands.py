@@ -123,6 +123,7 @@ def test_what_simulate_leaves_is_judged_by_the_experiments_detectors(
     config.write_text(
         "detectors: [{name: strict, kind: lexical, options: {threshold: 0.1}}]\n"
         "chatbots: [vanilla]\npersonas: [refrigerator-stops-cooling]\nmin_turns: 2\nmax_turns: 2\n"
+        "manners: [plain, plain, plain, terse, plain+pushes-back, plain+misspelling]\n"
     )
     run = RunFolder(tmp_path / "run")
     flags = ("--model", "qwen2.5-coder-1.5b", "--replay", RECORDING)

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[3]
 RECORDING = ROOT / "tests" / "recordings" / "demo.jsonl.gz"
 EXPERIMENT = (
     "model: qwen2.5-coder-1.5b\npersonas: [refrigerator-stops-cooling]\nmin_turns: 2\nmax_turns: 2\n"
+    "manners: [plain, plain, plain, terse, plain+pushes-back, plain+misspelling]\n"
     "chatbots: [vanilla, fact-checker]\ndetectors: [lexical, metarag]\n"
 )
 USER_CHANGED = "warning: the simulated user or how conversations go has changed:"

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import httpx2
 import pytest
 
-from hallulab.agents.users.personas import UNSAID
+from hallulab.agents.users.questions import UNSAID
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.testing.scripted import PROBES, Script, ScriptedTransport, completion, last_user, pool_through
 from hallulab.testing.tiny_pack import HashedWords

@@ -66,14 +66,23 @@ def test_in_ones_own_manner_nothing_is_told_and_nothing_slips(
     assert set(told(transport)) == {"Ann. Brief."}
 
 
-def test_by_default_the_model_is_shown_short_messages(
+def test_by_default_users_talk_like_people_and_each_turn_says_how(
     hallulab: CommandLine, tmp_path: Path, transport: ScriptedTransport
 ) -> None:
-    folder = run(hallulab, tmp_path, "--repeats", "6")
-    assert {held.manner for held in folder.read_conversations()} <= set(DEFAULT_MANNERS)
+    held = list(run(hallulab, tmp_path, "--repeats", "6").read_conversations())
+    assert {one.manner for one in held} <= set(DEFAULT_MANNERS)
+    turns = [turn for one in held for turn in one.turns]
+    assert {turn.act for turn in turns} > {"asks", "commands"}
+
+
+def test_in_manners_without_ways_of_talking_no_turn_names_one(
+    hallulab: CommandLine, tmp_path: Path, transport: ScriptedTransport
+) -> None:
+    folder = run(hallulab, tmp_path, "--manners", "plain,terse", "--repeats", "2")
+    assert {turn.act for one in folder.read_conversations() for turn in one.turns} == {None}
     first = [request for request in transport.requests if "First message of" in str(request["messages"][-1])]
-    assert first
     assert all("six to twelve words" in request["messages"][0]["content"] for request in first)
+    assert '"act"' not in (tmp_path / "run" / "conversations.jsonl").read_text()
 
 
 def test_more_users_in_other_manners_do_not_join_a_run(
