@@ -116,6 +116,8 @@ def find_conversation_flaws(
     before = _TextsBefore(conversation.given)
     for turn in conversation.turns:
         found = _find_message_flaws(turn.user, before, persona)
+        if conversation.pressure is not None:  # it repeats itself on purpose, and stops when it got its way
+            found = tuple(pair for pair in found if pair[0] != "repeated")
         flaws += [Flaw(turn=turn.index, kind=kind, detail=detail) for kind, detail in found]
         before.by_user.texts.append(turn.user)
         before.by_assistant.texts.append(turn.reply)
@@ -277,7 +279,7 @@ def premature_stop(
     A reply is about a goal if at least half of the goal's content words occur in it. Content words are
     numbers and words of four letters or more without stop words; their first five letters are compared.
     """
-    if conversation.stop_reason not in ("goal_reached", "gave_up"):
+    if conversation.pressure is not None or conversation.stop_reason not in ("goal_reached", "gave_up"):
         return None
     replies = [turn.reply for turn in conversation.turns]
     if len(replies) < min_turns:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from hallulab.agents.users.personas import draw_manner, find_manner
 from hallulab.chatbots.registry import collect_instructions
@@ -22,13 +22,14 @@ from hallulab.scenarios.attacks.attack import (
     draw_user_order,
     hash_attack,
 )
+from hallulab.scenarios.attacks.falsehoods import choose_pressure
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import format_count
-from hallulab.scenarios.transcript import Branch, Conversation, Turn
+from hallulab.scenarios.transcript import Branch, Conversation, Pressure, PressureKind, Turn
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage
 from hallulab.simulator.records.choices import (
     choose_language,
@@ -163,7 +164,10 @@ def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVe
         if (attack := experiment.attack) is not None:
             given = attack.user_injections
             order = draw_user_order(given, attack.seed, experiment.min_turns, persona.id, seed)
-        manner = None if persona.messages else draw_manner(experiment.manners, persona.id, seed)
+        pressure = _draw_pressure(experiment, scenario, persona, seed)
+        own_manner = persona.messages or pressure
+        manner = None if own_manner else draw_manner(experiment.manners, persona.id, seed)
+        pressed = {} if pressure is None else {"pressure": pressure.model_dump(mode="json")}
         spoken = {} if manner is None else {"manner": [manner, find_manner(manner).model_dump(mode="json")]}
         played_by = experiment.served_name(draw_user_model(experiment, persona.id, seed))
         for bot in experiment.chatbots:
@@ -171,6 +175,7 @@ def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVe
             identity = {
                 **shared,
                 **spoken,
+                **pressed,
                 "models": [played_by, chatbot_model],
                 "made_by": version,
                 "persona": persona.described(),
@@ -187,9 +192,36 @@ def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVe
                 version,
                 manner=manner,
                 user_model=played_by if experiment.user and not persona.messages else None,
+                pressure=pressure,
             )
             yield Job(key, persona, bot, order)
 
+
+def _draw_pressure(
+    experiment: Experiment, scenario: Scenario, persona: Persona, seed: int
+) -> Pressure | None:
+    """Draw how a user presses, and for what, whichever chatbot it talks with; None: it does not press.
+
+    Raises:
+        UsageError: the documents have nothing that a rule can make false.
+    """
+    if persona.messages or not experiment.pressure:
+        return None
+    # The same draw as of manners; it is of these kinds, which its type does not say.
+    kind = cast(PressureKind, draw_manner(experiment.pressure, persona.id, seed))
+    pressure = choose_pressure(kind, scenario.documents, persona, seed)
+    if pressure is None:
+        raise UsageError(
+            f"field `pressure`: for {kind!r}, the documents of {scenario.name} have nothing to press for: "
+            f"{_NOTHING_TO_PRESS_FOR[kind == 'crescendo']}. Leave it out."
+        )
+    return pressure
+
+
+_NOTHING_TO_PRESS_FOR = (
+    "rules can make none of their sentences false (they know English only)",
+    "they have a word about each of the details that such a user asks for",
+)
 
 REPLIES = 1
 """Replies of a branched conversation."""

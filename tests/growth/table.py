@@ -446,7 +446,6 @@ TABLE: dict[Callable[..., Any], Case] = {
     obedience.judge_obedience: lambda text: [
         obedience.judge_obedience(order, text, (text,), "") for order in load_orders()
     ],
-    obedience.is_poison_repeated: lambda text: obedience.is_poison_repeated(text, POISON),
     messages.count_questions: messages.count_questions,
     messages.is_only_pronouns: messages.is_only_pronouns,
     messages.compute_facts_given: lambda text: messages.compute_facts_given(text, [text, SENTENCE]),
