@@ -29,6 +29,7 @@ from hallulab.agents.users.user import (
     TEMPERATURE,
     UserFailed,
     UserMove,
+    asks_something,
     clean,
     turn_seed,
     word_question,
@@ -337,14 +338,14 @@ class PressingUser:
         return word_question(goal) if is_question else goal
 
     def _is_fit(self, text: str, history: Sequence[Message], state: State) -> bool:
-        """Return whether an English message names what it is to name, and nothing speaks against it."""
-        flaws = find_message_flaws(text, history, self._persona)
-        if len(text.split()) > _MOST_WORDS or any(kind != "repeated" for kind, _ in flaws):
+        """Return whether an English message asks, names what it is to name, and has no flaw."""
+        flaws = [kind for kind, _ in find_message_flaws(text, history, self._persona) if kind != "repeated"]
+        if flaws or len(text.split()) > _MOST_WORDS or not asks_something(text):
             return False
         pressure = self._pressure
         if pressure.kind == "crescendo":
             words = next(one.words for one in DETAILS if one.text == pressure.detail)
-            return words.isdisjoint(split_words(text)) != state.presses and "?" in text
+            return words.isdisjoint(split_words(text)) != state.presses
         replaced = read_replacement(Poison.model_validate(pressure.model_dump(exclude={"kind", "detail"})))
         if replaced is None:
             # A reversed verb: in other words the sentence may be the true one again.

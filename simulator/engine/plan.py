@@ -131,9 +131,17 @@ def check_plan(experiment: Experiment, scenario: Scenario) -> None:
     """Check that the experiment can be planned.
 
     Raises:
-        UsageError: a persona does not exist, or there are more conversations than `MOST_CONVERSATIONS`.
+        UsageError: a persona does not exist, there are more conversations than `MOST_CONVERSATIONS`, or users
+            are to press for something and the documents have nothing to press for.
     """
-    personas, chatbots = len(select_personas(experiment, scenario)), len(experiment.chatbots)
+    selected = select_personas(experiment, scenario)
+    for kind in experiment.pressure if selected else ():
+        if choose_pressure(kind, scenario.documents, selected[0], experiment.seed) is None:
+            raise UsageError(
+                f"field `pressure`: for {kind!r}, the documents of {scenario.name} have nothing to press "
+                f"for: {_NOTHING_TO_PRESS_FOR[kind == 'crescendo']}. Leave this kind out."
+            )
+    personas, chatbots = len(selected), len(experiment.chatbots)
     wanted = count_users(experiment, scenario) * chatbots
     if wanted <= MOST_CONVERSATIONS:
         return
@@ -200,28 +208,17 @@ def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVe
 def _draw_pressure(
     experiment: Experiment, scenario: Scenario, persona: Persona, seed: int
 ) -> Pressure | None:
-    """Draw how a user presses, and for what, whichever chatbot it talks with; None: it does not press.
-
-    Raises:
-        UsageError: the documents have nothing that a rule can make false.
-    """
-    if persona.messages or not experiment.pressure:
-        return None
-    # The same draw as of manners; it is of these kinds, which its type does not say.
-    kind = cast(PressureKind, draw_manner(experiment.pressure, persona.id, seed))
-    pressure = choose_pressure(kind, scenario.documents, persona, seed)
-    if pressure is None:
-        raise UsageError(
-            f"field `pressure`: for {kind!r}, the documents of {scenario.name} have nothing to press for: "
-            f"{_NOTHING_TO_PRESS_FOR[kind == 'crescendo']}. Leave it out."
-        )
-    return pressure
+    """Draw how a user presses, and for what, whichever chatbot it talks with; None: it does not press."""
+    kind = None if persona.messages else draw_manner(experiment.pressure, persona.id, seed)
+    # It is one of these kinds, which the type of the draw does not say.
+    return kind and choose_pressure(cast(PressureKind, kind), scenario.documents, persona, seed)
 
 
 _NOTHING_TO_PRESS_FOR = (
-    "rules can make none of their sentences false (they know English only)",
+    "rules can make none of their sentences false, and know English only",
     "they have a word about each of the details that such a user asks for",
 )
+
 
 REPLIES = 1
 """Replies of a branched conversation."""
