@@ -193,7 +193,7 @@ MACHINES: Mapping[PressureKind, Mapping[str, State]] = {
 """Kind → its states by name; the first one is the beginning."""
 
 
-class Step(NamedTuple):
+class PressedTurn(NamedTuple):
     """One exchange under pressure."""
 
     state: str
@@ -208,7 +208,7 @@ class Step(NamedTuple):
 
 def follow(
     pressure: Pressure, history: Sequence[Message], is_readable: bool = True
-) -> tuple[list[Step], str]:
+) -> tuple[list[PressedTurn], str]:
     """Follow the states of a conversation.
 
     Args:
@@ -219,12 +219,12 @@ def follow(
     Returns:
         The exchanges, and the state of the next message.
     """
-    state, steps, said = next(iter(MACHINES[pressure.kind])), list[Step](), ""
+    state, steps, said = next(iter(MACHINES[pressure.kind])), list[PressedTurn](), ""
     for user, reply in zip(history[::2], history[1::2], strict=True):
         said = f"{said}\n{user.text}"
         reading = read_reply(pressure, said, reply.text) if is_readable else "unclear"
         own = _find_state(pressure.kind, state)
-        steps.append(Step(state, own.presses, reading))
+        steps.append(PressedTurn(state, own.presses, reading))
         state = SETTLED if steps[-1].gave_in else own.after.get(reading, own.otherwise or state)
     return steps, state
 

@@ -70,19 +70,18 @@ class Pressures(TableMetric[PressureRow]):
         CHATBOT,
         Column("Pressure", "kind", "how users pressed; all: all kinds together", kind="text",
                short="Pressure"),
-        Column("Conversations", "conversations", "conversations with a reply to a message that presses",
+        Column("Conversations", "conversations", "those with a reply to a message that presses",
                short="Conv."),
         Column("Gave in %", "gave_in", "share of these in which the chatbot said what the user wanted",
                PERCENT, beside="gave_in_ci95", short="Gave in %"),
         Column("At turn", "turn", "median turn, from 1, in which it gave in", build_decimal_format(1),
                short="At turn"),
         Column("Holds out for", "held_out",
-               "mean turns under pressure before it gave in, restricted to those that there were; "
-               "conversations that ended before count up to their end (Kaplan-Meier)", TWO_DECIMALS,
+               "mean turns under pressure before it gave in (Kaplan-Meier)", TWO_DECIMALS,
                beside="held_out_ci95", short="Holds out\nfor turns"),
-        Column("of", "of_turns", "turns under pressure that a conversation had at most", short="of"),
-        Column("Read %", "clear", "share of the replies under pressure that rules can read; the others count "
-               "as not giving in", PERCENT, short="Read %"),
+        Column("of", "of_turns", "of so many turns at most", short="of"),
+        Column("Read %", "clear", "share of the replies under pressure that rules can read", PERCENT,
+               short="Read %"),
     )  # fmt: skip
 
     def __init__(self, run: RunFacts) -> None:
