@@ -6,9 +6,17 @@ code points in the reply (Python string indices), end exclusive.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Protocol, Self, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, Self, runtime_checkable
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from hallulab.scenarios.text.wording import is_blank
 
@@ -159,6 +167,25 @@ class Branch(Frozen):
         return self
 
 
+PressureKind = Literal["insists", "false-premise", "crescendo", "authority", "sycophancy-bait"]
+"""How a user presses a chatbot (`hallulab.agents.users.pressure`)."""
+
+
+class Pressure(Frozen):
+    """A user's wish that a chatbot says something false: a changed sentence, or a detail of no document."""
+
+    kind: PressureKind
+    document: str = ""
+    """Document of the true sentence. `crescendo` has only `detail`, the other kinds all else."""
+    true: str = ""
+    false: str = ""
+    true_value: str = ""
+    false_value: str = ""
+    """The words of `false` that are false, in place of `true_value`."""
+    detail: str = ""
+    """The detail that no document has, in the words of a question."""
+
+
 class Conversation(Frozen):
     """A whole dialogue between one persona and one chatbot: a line of `conversations.jsonl`."""
 
@@ -177,6 +204,8 @@ class Conversation(Frozen):
     """How the user speaks, by names of manners; None: as the persona does."""
     user_model: str | None = None
     """Name of the model that plays the user, where several do; None: the run has one, or none."""
+    pressure: Pressure | None = None
+    """How the user presses the chatbot, and for what; None: it does not."""
     branch: Branch | None = None
     """Messages before the first turn; None: none."""
     turns: tuple[Turn, ...]
@@ -187,6 +216,14 @@ class Conversation(Frozen):
     """The failure if `stop_reason` is `error`; the turns before it are kept."""
     calls: tuple[Call, ...] = ()
     """Calls outside finished turns: the user's last decision, or a failed turn."""
+
+    @model_serializer(mode="wrap")
+    def _without_no_pressure(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave `pressure` out where it is None, so that lines of other users stay the same."""
+        values: dict[str, Any] = dump(self)
+        if self.pressure is None:
+            values.pop("pressure", None)
+        return values
 
     @model_validator(mode="after")
     def _turns_in_order(self) -> Self:

@@ -120,7 +120,9 @@ def find_conversation_flaws(
     before = _TextsBefore(conversation.given)
     for turn in conversation.turns:
         found = _find_message_flaws(turn.user, before, persona)
-        allowed = allow_flaws(turn.act)
+        allowed = set(allow_flaws(turn.act))
+        if conversation.pressure is not None:  # it repeats itself on purpose
+            allowed.add("repeated")
         flaws += [
             Flaw(turn=turn.index, kind=kind, detail=detail) for kind, detail in found if kind not in allowed
         ]
@@ -284,7 +286,7 @@ def premature_stop(
     A reply is about a goal if at least half of the goal's content words occur in it. Content words are
     numbers and words of four letters or more without stop words; their first five letters are compared.
     """
-    if conversation.stop_reason not in ("goal_reached", "gave_up"):
+    if conversation.pressure is not None or conversation.stop_reason not in ("goal_reached", "gave_up"):
         return None
     replies = [turn.reply for turn in conversation.turns]
     if len(replies) < min_turns:

@@ -104,6 +104,17 @@ def plant_outdated(document: Document, seed: int) -> tuple[Document, tuple[Poiso
     return made, tuple(statements)
 
 
+def list_falsehoods(document: Document, library: SentenceBank, seed: int) -> tuple[Poison, ...]:
+    """Return a false statement for each whole sentence of a document that has a value to change.
+
+    Args:
+        document: it stays as it is.
+        library: where other names come from.
+        seed: of all choices.
+    """
+    return tuple(_plant_in_document(document, library, seed, {})[1])
+
+
 def _plant_in_document(
     document: Document, library: SentenceBank, seed: int, falsehoods: Mapping[str, str]
 ) -> tuple[Document, list[Poison]]:

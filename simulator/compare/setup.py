@@ -116,6 +116,7 @@ def describe_setup(
         settings={
             **{field: _render_setting(getattr(experiment, field)) for field in _SETTINGS},
             "manners": ", ".join(experiment.manners),
+            **({"pressure": ", ".join(experiment.pressure)} if experiment.pressure else {}),
             "attack": str(identity.get("attack") or "none"),
         },
         seeds=_render_seeds(saved.seeds),

@@ -27,7 +27,15 @@ from hallulab.agents.users.flaws import is_loop
 from hallulab.agents.users.user import UserFailed, UserMove
 from hallulab.chatbots.protocol import Chatbot, ChatbotError
 from hallulab.scenarios.components import describe_failure
-from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, StopReason, Turn
+from hallulab.scenarios.transcript import (
+    Branch,
+    Call,
+    Conversation,
+    Message,
+    Pressure,
+    StopReason,
+    Turn,
+)
 
 
 def _is_worth_telling(record: logging.LogRecord) -> bool:
@@ -84,6 +92,7 @@ class ConversationKey:
     branch: Branch | None = None
     manner: str | None = None
     user_model: str | None = None
+    pressure: Pressure | None = None
 
 
 def build_ended_conversation(
@@ -262,31 +271,39 @@ async def converse(
         earlier: the turns that there are already, if the conversation was cut off.
     """
     history = key.branch.history if key.branch else ()
+    # A user who presses repeats itself on purpose, and a chatbot that holds out does, too.
+    is_over: Callable[[Sequence[Turn]], bool] = (lambda turns: False) if key.pressure else is_loop
     asking = SimulatedUserAgent(user, history, earlier)
     answering = ChatbotAgent(chatbot, key.chatbot, history, earlier, on_turn)
     try:
-        if len(earlier) < max_turns and not is_loop(earlier):
-            await _run_team(asking, answering, 2 * (max_turns - len(earlier)))
+        if len(earlier) < max_turns and not is_over(earlier):
+            await _run_team(asking, answering, 2 * (max_turns - len(earlier)), is_over)
     finally:
         # A team is a cycle of references. A bot in a process of its own must not wait for its collection.
         del asking.user, answering.chatbot
     ending = asking.ending or answering.ending
     if ending is None:
-        ending = Ending("loop" if is_loop(answering.turns) else "max_turns", ())
+        ending = Ending("loop" if is_over(answering.turns) else "max_turns", ())
     error = ending.error and remove_keys(ending.error)
     return build_ended_conversation(key, ending.reason, answering.turns, error, ending.calls)
 
 
-async def _run_team(asking: SimulatedUserAgent, answering: ChatbotAgent, messages: int) -> None:
+async def _run_team(
+    asking: SimulatedUserAgent,
+    answering: ChatbotAgent,
+    messages: int,
+    is_over: Callable[[Sequence[Turn]], bool],
+) -> None:
     """Let the two speak in turns, until one ends it, the conversation repeats itself, or all is said.
 
     Args:
         messages: how many they say at most.
+        is_over: whether the conversation repeats itself, from its turns.
     """
     team = RoundRobinGroupChat(
         [asking, answering],
         termination_condition=StopMessageTermination()
-        | FunctionalTermination(lambda messages: is_loop(answering.turns))
+        | FunctionalTermination(lambda messages: is_over(answering.turns))
         | MaxMessageTermination(messages),
         custom_message_types=[StructuredMessage[UserMove], StructuredMessage[Turn]],
     )

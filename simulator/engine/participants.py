@@ -13,6 +13,7 @@ from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.retrieval.word_search import WordSearch, can_search_by_vectors
 from hallulab.agents.users.act_rules import write_note
 from hallulab.agents.users.personas import StyleProfile, find_manner, slipped, speaking
+from hallulab.agents.users.pressure import PressingUser
 from hallulab.agents.users.user import MAX_TOKENS, SimulatedUser, UserFailed, UserMove, turn_seed
 from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors
@@ -126,6 +127,18 @@ class Participants:
 
     def _simulate_user(self, persona: Persona, key: ConversationKey) -> User:
         experiment = self._experiment
+        if key.pressure is not None:
+            return PressingUser(
+                persona,
+                key.pressure,
+                self._scenario.domain,
+                self._pool,
+                key.seed,
+                model=draw_user_model(experiment, persona.id, key.seed),
+                min_turns=experiment.min_turns,
+                max_tokens=min(experiment.reply_tokens or MAX_TOKENS, MAX_TOKENS),
+                language=choose_language(experiment, self._scenario),
+            )
         style = StyleProfile() if key.manner is None else find_manner(key.manner)
         language = choose_language(experiment, self._scenario)
         simulated = SimulatedUser(

@@ -1,7 +1,8 @@
 """How often chatbots obey planted orders and repeat planted falsehoods.
 
 Counted are replies, each with one thing planted before it: all false statements of its passages together, and
-each order by itself. The rules are those of `hallulab.simulator.metrics.obedience`. A chatbot that was never
+each order by itself. The rules are those of `hallulab.simulator.metrics.obedience` and
+`hallulab.scenarios.attacks.repeated`. A chatbot that was never
 given a thing has a count of 0 and no share.
 """
 
@@ -13,12 +14,13 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 from hallulab.scenarios.attacks.attack import AttackRecord, order_of_user
+from hallulab.scenarios.attacks.repeated import is_poison_repeated
 from hallulab.scenarios.attacks.retrieval import read_search_fates
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, Tallied
-from hallulab.simulator.metrics.obedience import is_poison_repeated, judge_obedience
+from hallulab.simulator.metrics.obedience import judge_obedience
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import PERCENT, Column, group_rows
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section

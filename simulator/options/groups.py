@@ -201,6 +201,14 @@ class ConversationOptions:
             panel="Conversations",
         ),
     ] = None
+    pressure: Annotated[
+        Sequence[str] | None,
+        Flag(
+            "Kinds of pressure that users draw from, separated by commas: insists,crescendo.",
+            separated=True,
+            panel="Conversations",
+        ),
+    ] = None
     seed: Annotated[
         int | None,
         Flag("Seed of the first repeat, or of the first users.", panel="Conversations", default="0"),

@@ -30,7 +30,7 @@ from hallulab.scenarios.components import LeadsTo
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack import Language
-from hallulab.scenarios.transcript import Frozen, Seed
+from hallulab.scenarios.transcript import Frozen, PressureKind, Seed
 from hallulab.simulator.records.experiment_fields import MaybeUntilDecided, Price, require_decidable
 
 ALL_CHATBOTS = ("vanilla", "prompt-engineered", "editor", "fact-checker", "agent")
@@ -171,6 +171,9 @@ class Experiment(Frozen):
     """How simulated users speak: each draws one of these, by persona and seed
     (`hallulab.agents.users.personas`). `terse+misspelling` is a mixture; empty, or `own`: as their personas
     do."""
+    pressure: tuple[PressureKind, ...] = ()
+    """How simulated users press chatbots to say something false (docs/attacks.md): each draws one of these
+    kinds, by persona and seed, in place of a manner; empty: they do not."""
     language: Language | None = None
     """Language that simulated users write, such as `de` or `hi`; None: that of the pack, else English."""
     min_turns: int = Field(default=2, ge=1)

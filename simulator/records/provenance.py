@@ -17,6 +17,7 @@ from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.models.prompt import load_prompt, load_prompt_at
 from hallulab.agents.served_model import ClaimCheck, ClaimChecks
 from hallulab.agents.users.flaws import USER_PROMPTS
+from hallulab.agents.users.pressure import compute_pressure_version
 from hallulab.agents.users.user import compute_user_version
 from hallulab.agents.versions import compute_code_version
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
@@ -212,6 +213,7 @@ def compute_identity(
         # Only where they are given: folders from before there were manners and languages stay the same run.
         **({"manners": ", ".join(experiment.manners)} if experiment.manners else {}),
         **({"language": language} if language else {}),
+        **({"pressure": ", ".join(experiment.pressure)} if experiment.pressure else {}),
         **{
             f"options of chatbot {bot.name}": digest([bot.kind, read_chatbot_options(bot.kind, bot.options)])[
                 :16
@@ -249,7 +251,10 @@ def identify_makers(
     known = {**names, **(models or {})}
     user = [compute_code_version("hallulab.simulator.engine.conversation")]
     if not branched:
-        user[:0] = [compute_user_version(known[name]) for name in dict.fromkeys(experiment.user_models)]
+        players = [known[name] for name in dict.fromkeys(experiment.user_models)]
+        user[:0] = map(compute_user_version, players)
+        if experiment.pressure:
+            user += map(compute_pressure_version, players)
     chatbots = {}
     for bot in experiment.chatbots:
         asked = {option: known[value] for option, value in _iterate_texts(bot.options) if value in known}

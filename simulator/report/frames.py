@@ -88,6 +88,8 @@ TURNS = (
             "conversation.manner"),
     _column("user_model", "string", "the model that played the user, where several do",
             "conversation.user_model"),
+    _column("pressure", "string", "how the user presses the chatbot; missing: it does not",
+            lambda source: source.conversation.pressure and source.conversation.pressure.kind),
     _column("user", "string", "what the user said"),
     _column("act", "string", "the user's way of talking in this turn; missing: none was drawn"),
     _column("query", "string", "the stand-alone query that was searched for, where the chatbot made one"),

@@ -133,8 +133,15 @@ class Cases:
 
 def _describe_speaking(conversation: Conversation) -> list[str]:
     """Return what was drawn for the user, for a person."""
-    manner, model = conversation.manner, conversation.user_model
-    return [*([f"Speaks: {manner}"] if manner else []), *([f"Played by: {model}"] if model else [])]
+    manner, model, pressure = conversation.manner, conversation.user_model, conversation.pressure
+    pressed = [] if pressure is None else [f"Presses ({pressure.kind}): {pressure.false or pressure.detail}"]
+    if pressure is not None and pressure.true:
+        pressed.append(f"True: {pressure.true}")
+    return [
+        *([f"Speaks: {manner}"] if manner else []),
+        *pressed,
+        *([f"Played by: {model}"] if model else []),
+    ]
 
 
 def get_case(conversation: Conversation) -> Case:

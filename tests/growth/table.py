@@ -19,6 +19,7 @@ from hallulab.agents.users import leaked_plans
 from hallulab.detectors.base import reading
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
 from hallulab.detectors.features import batch, features, judgements, matching, trained_detector
+from hallulab.scenarios.attacks import falsehoods, giving_in, repeated
 from hallulab.scenarios.attacks.attack import load_orders
 from hallulab.scenarios.attacks.poison import Poison
 from hallulab.scenarios.chats import cells, conventions, formats, otel, span_files, traces, turns
@@ -53,7 +54,7 @@ from hallulab.scenarios.text import (
     wording,
     words,
 )
-from hallulab.scenarios.transcript import Judgement, Passage, Span, Turn, TurnView, Verdict
+from hallulab.scenarios.transcript import Judgement, Passage, Pressure, Span, Turn, TurnView, Verdict
 from hallulab.simulator.metrics import (
     annotations,
     blame,
@@ -87,6 +88,12 @@ POISON = Poison(
     false="The fee is Rs 900 within 30 days.",
     true_value="Rs 500",
     false_value="Rs 900",
+)
+REPLACED = repeated.read_replacement(POISON)
+assert REPLACED is not None
+PRESSED = (
+    Pressure(kind="insists", **POISON.model_dump()),
+    Pressure(kind="crescendo", detail=falsehoods.DETAILS[0].text),
 )
 SENTENCE = "The fee is Rs 900 within 40 days, and the Reserve Bank of London helps on 1931 in June."
 
@@ -444,10 +451,14 @@ TABLE: dict[Callable[..., Any], Case] = {
     hallucinations.count_verdicts: lambda text: hallucinations.count_verdicts(
         talk(text).conversation, {0: judged(text)}
     ),
+    repeated.is_poison_repeated: lambda text: repeated.is_poison_repeated(text, POISON),
+    repeated.is_repeated_in: lambda text: repeated.is_repeated_in(text, REPLACED),
+    repeated.is_value_in: lambda text: repeated.is_value_in(text, REPLACED.true),
+    repeated.is_value_asserted: lambda text: repeated.is_value_asserted(text, REPLACED.false),
+    giving_in.read_reply: lambda text: [giving_in.read_reply(one, text, text) for one in PRESSED],
     obedience.judge_obedience: lambda text: [
         obedience.judge_obedience(order, text, (text,), "") for order in load_orders()
     ],
-    obedience.is_poison_repeated: lambda text: obedience.is_poison_repeated(text, POISON),
     messages.count_questions: messages.count_questions,
     messages.is_only_pronouns: messages.is_only_pronouns,
     messages.compute_facts_given: lambda text: messages.compute_facts_given(text, [text, SENTENCE]),

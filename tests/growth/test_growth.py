@@ -24,6 +24,8 @@ MODULES = (
     "agents.models.token_watch",
     "agents.models.written_calls",
     "agents.users.leaked_plans",
+    "scenarios.attacks.giving_in",
+    "scenarios.attacks.repeated",
     "scenarios.packs.documents",
     "simulator.show.reply_text",
     "simulator.viewer.conversation_page",

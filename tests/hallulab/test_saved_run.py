@@ -95,6 +95,7 @@ def test_a_turn_is_a_row(tmp_path: Path) -> None:
         "model": "m",
         "manner": None,
         "user_model": None,
+        "pressure": None,
         "user": "What is the fee?",
         "query": "library fee",
         "reply": "Rs 500.",

@@ -9,9 +9,10 @@ from functools import cache
 from hallulab.chatbots.registry import collect_instructions
 from hallulab.scenarios.attacks.attack import load_orders
 from hallulab.scenarios.attacks.poison import plant_poisons
+from hallulab.scenarios.attacks.repeated import is_poison_repeated
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.edits import collect_sentences
-from hallulab.simulator.metrics.obedience import is_poison_repeated, judge_obedience
+from hallulab.simulator.metrics.obedience import judge_obedience
 from tests.places import ROOT
 
 INSTRUCTIONS = tuple(

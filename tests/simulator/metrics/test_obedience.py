@@ -6,7 +6,8 @@ import pytest
 
 from hallulab.scenarios.attacks.attack import Injection, load_orders
 from hallulab.scenarios.attacks.poison import Poison
-from hallulab.simulator.metrics.obedience import is_poison_repeated, judge_obedience
+from hallulab.scenarios.attacks.repeated import is_poison_repeated
+from hallulab.simulator.metrics.obedience import judge_obedience
 
 SAYING = [order for order in load_orders() if order.how == "says"]
 BY_ID = {order.id: order for order in load_orders()}

@@ -1,0 +1,77 @@
+"""Turns survived before an event: Kaplan and Meier's estimate, and its restricted mean.
+
+Of each turn there are the conversations at risk, n, and those in which the event came, d. The share that
+survives turn t is the product of 1 - d / n up to t (Kaplan and Meier 1958, Nonparametric estimation from
+incomplete observations, Journal of the American Statistical Association 53). So a conversation that ended
+early, without the event, counts up to its end. The mean of the turns survived, restricted to L turns, is the
+sum of these shares (Royston and Parmar 2013, Restricted mean survival time, BMC Medical Research Methodology
+13).
+
+Its interval is that of a share, the restricted mean over L, by the jackknife over personas (`intervals`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hallulab.simulator.statistics.intervals import (
+    LEAST_FOR_INTERVAL,
+    Bounds,
+    Floats,
+    Integers,
+    compute_share_interval,
+)
+
+
+class Survived(NamedTuple):
+    """How many turns were survived."""
+
+    mean: float
+    """Turns before the event, of at most `limit`."""
+    limit: int
+    """Turns up to which conversations were at risk."""
+    ci95: Bounds | None
+    """Over personas; None: there are too few, or all have the same mean."""
+
+
+def compute_restricted_mean(events: Integers, at_risk: Integers) -> float:
+    """Compute the mean of the turns survived, restricted to the turns given.
+
+    >>> compute_restricted_mean(np.array([0, 0, 1]), np.array([1, 1, 1]))
+    2.0
+    >>> compute_restricted_mean(np.array([1, 0]), np.array([2, 1]))
+    1.0
+
+    Args:
+        events: conversations in which the event came in each turn, shape (turns,).
+        at_risk: conversations that reached that turn without it.
+    """
+    return float(_compute_restricted_means(events, at_risk))
+
+
+def measure_survival(events: Integers, at_risk: Integers) -> Survived | None:
+    """Measure how many turns were survived; None where no conversation was at risk.
+
+    Args:
+        events: conversations of each persona in which the event came in each turn, shape (personas, turns).
+        at_risk: those that reached that turn without it, likewise.
+    """
+    limit = int(np.count_nonzero(at_risk.sum(axis=0)))
+    if not limit:
+        return None
+    events, at_risk = events[:, :limit], at_risk[:, :limit]
+    mean = compute_restricted_mean(events.sum(axis=0), at_risk.sum(axis=0))
+    if len(events) < LEAST_FOR_INTERVAL:
+        return Survived(mean, limit, None)
+    left_out = _compute_restricted_means(events.sum(axis=0) - events, at_risk.sum(axis=0) - at_risk)
+    share = compute_share_interval(mean / limit, left_out / limit)
+    return Survived(mean, limit, None if share is None else (share[0] * limit, share[1] * limit))
+
+
+def _compute_restricted_means(events: Integers, at_risk: Integers) -> Floats:
+    """Compute restricted means along the last axis; where nobody is at risk, the share stays."""
+    died = np.divide(events, at_risk, out=np.zeros(np.shape(events)), where=at_risk > 0)
+    means: Floats = np.cumprod(1 - died, axis=-1).sum(axis=-1)
+    return means
