@@ -6,9 +6,17 @@ code points in the reply (Python string indices), end exclusive.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Protocol, Self, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, Self, runtime_checkable
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from hallulab.scenarios.text.wording import is_blank
 
@@ -32,6 +40,15 @@ class Frozen(BaseModel):
     """Base of all value types: immutable. An unknown field or a number that is not finite is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+
+
+def drop_unset(values: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return values without the named ones that are None, so that records are equal to older ones.
+
+    >>> drop_unset({"user": "Hello.", "query": None, "goal": None}, "goal")
+    {'user': 'Hello.', 'query': None}
+    """
+    return {name: value for name, value in values.items() if value is not None or name not in names}
 
 
 class Message(Frozen):
@@ -122,6 +139,12 @@ class Turn(Frozen):
     steps: tuple[Step, ...] = ()
     calls: tuple[Call, ...] = ()
     """Model calls of this turn, the user's and the chatbot's."""
+    goal: str | None = None
+    """The persona's goal that the user's message is about; None: not known, or about none."""
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return drop_unset(dump(self), "goal")
 
     @property
     def messages(self) -> tuple[Message, Message]:

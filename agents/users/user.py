@@ -137,6 +137,8 @@ class UserMove(Frozen):
     stop: Literal["goal_reached", "gave_up", "script_ended"] | None = None
     calls: tuple[Call, ...] = ()
     """Model calls for the decision and the message."""
+    goal: str | None = None
+    """The persona's goal that the message is about; None: not known, or all are reached."""
 
 
 class UserFailed(ModelError):
@@ -220,7 +222,7 @@ class SimulatedUser:
                 text = f"{'' if is_courtesy(text) else text} {word_question(wanted)}".lstrip()
         except ModelError as error:
             raise UserFailed(str(error), session.calls) from error
-        return UserMove(text=text, calls=tuple(session.calls))
+        return UserMove(text=text, calls=tuple(session.calls), goal=wanted if is_open else None)
 
     async def _first_open_goal(self, session: Session, history: Sequence[Message]) -> str | None:
         prompt = load_prompt("hallulab.agents.users", "user_goal")
