@@ -6,15 +6,13 @@ code points in the reply (Python string indices), end exclusive.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Protocol, Self, runtime_checkable
+from typing import Annotated, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
     model_validator,
 )
 
@@ -40,6 +38,11 @@ class Frozen(BaseModel):
     """Base of all value types: immutable. An unknown field or a number that is not finite is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
+
+
+def is_unset(value: object) -> bool:
+    """Return whether a field is left out of records (`exclude_if`), so that they are equal to older ones."""
+    return value is None
 
 
 class Message(Frozen):
@@ -130,8 +133,10 @@ class Turn(Frozen):
     steps: tuple[Step, ...] = ()
     calls: tuple[Call, ...] = ()
     """Model calls of this turn, the user's and the chatbot's."""
-    act: str | None = Field(default=None, exclude_if=lambda act: act is None)
+    act: str | None = Field(default=None, exclude_if=is_unset)
     """The way of talking that was drawn for the user's message (docs/experiment.md); None: none was drawn."""
+    goal: str | None = Field(default=None, exclude_if=is_unset)
+    """The persona's goal that the user's message is about; None: not known, or about none."""
 
     @property
     def messages(self) -> tuple[Message, Message]:
@@ -204,7 +209,7 @@ class Conversation(Frozen):
     """How the user speaks, by names of manners; None: as the persona does."""
     user_model: str | None = None
     """Name of the model that plays the user, where several do; None: the run has one, or none."""
-    pressure: Pressure | None = None
+    pressure: Pressure | None = Field(default=None, exclude_if=is_unset)
     """How the user presses the chatbot, and for what; None: it does not."""
     branch: Branch | None = None
     """Messages before the first turn; None: none."""
@@ -216,14 +221,6 @@ class Conversation(Frozen):
     """The failure if `stop_reason` is `error`; the turns before it are kept."""
     calls: tuple[Call, ...] = ()
     """Calls outside finished turns: the user's last decision, or a failed turn."""
-
-    @model_serializer(mode="wrap")
-    def _without_no_pressure(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `pressure` out where it is None, so that lines of other users stay the same."""
-        values: dict[str, Any] = dump(self)
-        if self.pressure is None:
-            values.pop("pressure", None)
-        return values
 
     @model_validator(mode="after")
     def _turns_in_order(self) -> Self:

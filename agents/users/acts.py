@@ -41,6 +41,8 @@ ACTS: tuple[Act, ...] = get_args(Act)
 ASKING = frozenset({"asks", "two-in-one", "thanks-and-returns", "changes-subject", "pastes"})
 """Acts whose message must ask for an open goal. In English it is that of the usual prompts, with something
 added by rule."""
+NAMES_GOAL = (ASKING - {"two-in-one"}) | {"commands", "topic", "impatient"}
+"""Acts whose message is about one goal, so that its reply can be compared with the goal's label."""
 
 Share = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 

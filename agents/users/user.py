@@ -40,7 +40,15 @@ from hallulab.agents.users.act_rules import (
     find_other_goal,
     write_by_rule,
 )
-from hallulab.agents.users.acts import ASKING, Act, ActShares, draw_act, draw_turns, load_act_wordings
+from hallulab.agents.users.acts import (
+    ASKING,
+    NAMES_GOAL,
+    Act,
+    ActShares,
+    draw_act,
+    draw_turns,
+    load_act_wordings,
+)
 from hallulab.agents.users.flaws import MIN_TURNS, USER_PROMPTS, find_message_flaws
 from hallulab.agents.users.personas import request_in_language
 from hallulab.agents.users.questions import UNSAID, asks_something, word_question
@@ -86,6 +94,8 @@ class UserMove(Frozen):
     """The way of talking that was drawn for the message; None: none was drawn."""
     calls: tuple[Call, ...] = ()
     """Model calls for the decision and the message."""
+    goal: str | None = None
+    """The persona's goal that the message is about; None: not known, or all are reached."""
 
 
 class UserFailed(ModelError):
@@ -168,13 +178,15 @@ class SimulatedUser:
                     0 < self._turns <= replies or await self._is_useless(session, history)
                 ):
                     return UserMove(text=None, stop="gave_up", calls=tuple(session.calls))
+            goal = find_other_goal(self._persona, wanted) if act == "changes-subject" else wanted
             if act is None:
-                text = await self._ask(session, history, wanted, self._persona.goals[-1])
+                text = await self._ask(session, history, goal, self._persona.goals[-1])
             else:
-                text = await self._act(session, history, act, wanted)
+                text = await self._act(session, history, act, goal)
         except ModelError as error:
             raise UserFailed(str(error), session.calls) from error
-        return UserMove(text=text, act=act, calls=tuple(session.calls))
+        named = goal if act is None or act in NAMES_GOAL else None
+        return UserMove(text=text, act=act, calls=tuple(session.calls), goal=named)
 
     async def _ask(
         self, session: Session, history: Sequence[Message], goal: str | None, beside: str, act: Act = "asks"
@@ -190,13 +202,10 @@ class SimulatedUser:
         """Say a message of an act, by rule or by the model; in other languages nothing is made by rule.
 
         Args:
-            goal: the first open goal; None: all are reached.
+            goal: the goal to ask for; None: all are reached, or there is no other.
         """
-        wishes: Sequence[str] = BESIDE
-        if act == "changes-subject":
-            goal, wishes = find_other_goal(self._persona, goal), UNSAID
         moment = Moment(self._persona, self._seed, history, goal, beside="")
-        moment = replace(moment, beside=moment.draw(wishes))
+        moment = replace(moment, beside=moment.draw(UNSAID if act == "changes-subject" else BESIDE))
         if self._language is not None:
             return await self._say(session, history, goal or moment.beside, act)
         made = write_by_rule(act, moment)

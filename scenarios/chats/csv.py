@@ -37,12 +37,12 @@ from hallulab.scenarios.transcript import Conversation, Turn
 
 HEADER = (
     "conversation", "turn", "user", "reply", "passages", "query", "steps", "spans", "chatbot", "model",
-    "about", "escaped", "verdicts",
+    "about", "escaped", "verdicts", "goal",
 )  # fmt: skip
 """The columns that we write."""
 
-_OWN = frozenset(HEADER) - {"verdicts"}
-"""Columns by which a table is known as ours; earlier ones had no verdicts."""
+_OWN = frozenset(HEADER) - {"verdicts", "goal"}
+"""Columns by which a table is known as ours; earlier ones had no verdicts and no goal."""
 
 _YES = "yes"
 _START = 4096
@@ -69,7 +69,7 @@ def build_csv_rows(marked: Marked, without: frozenset[str]) -> Iterator[list[str
             one.id, str(number), user, reply, encode_json(parts["passages"]),
             encode_json(own.query),
             encode_json(parts["steps"]), encode_json(parts["spans"]), one.chatbot, one.model,
-            encode_json(whole), _YES, encode_json(parts["verdicts"]),
+            encode_json(whole), _YES, encode_json(parts["verdicts"]), own.goal or "",
         )  # fmt: skip
         yield [f"'{cell}" if cell.startswith("'") or is_formula(cell) else cell for cell in cells]
 
@@ -288,6 +288,7 @@ def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading)
 def _read_beside(row: Mapping[str, str]) -> TurnAbout:
     cells = {key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps", "verdicts")}
     cells["query"] = _parse_value(row["query"] or "null", "query")
+    cells["goal"] = row.get("goal") or None
     (own,) = read_about({"turns": [cells]}).turns or ()
     return own
 

@@ -11,7 +11,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import (
+    Field,
+    ValidationError,
+    field_validator,
+)
 
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.turns import TOPIC
@@ -31,6 +35,7 @@ from hallulab.scenarios.transcript import (
     StopReason,
     Turn,
     Verdict,
+    is_unset,
 )
 
 KEY = "hallulab"
@@ -106,6 +111,7 @@ class TurnAbout(Frozen):
     spans: tuple[DetectedSpan, ...] | None = None
     """None: not judged, or left out."""
     verdicts: tuple[KeptVerdict, ...] = ()
+    goal: str | None = Field(default=None, exclude_if=is_unset)
 
     @field_validator("verdicts", mode="before")
     @classmethod
@@ -153,6 +159,7 @@ def build_chat_context(marked: Marked, without: frozenset[str] = frozenset()) ->
                 if "spans" in without or turn.index not in marked.marks
                 else tuple(marked.marks[turn.index]),
                 verdicts=() if "spans" in without else tuple(verdicts[turn.index]),
+                goal=turn.goal,
             )
             for turn in one.turns
         ),
@@ -207,7 +214,12 @@ def build_conversation(turns: Sequence[Turn], about: ChatContext, name: str) -> 
             )
         own = [
             turn.model_copy(
-                update={"query": beside.query, "passages": beside.passages, "steps": beside.steps}
+                update={
+                    "query": beside.query,
+                    "passages": beside.passages,
+                    "steps": beside.steps,
+                    "goal": beside.goal,
+                }
             )
             for turn, beside in zip(own, about.turns, strict=True)
         ]

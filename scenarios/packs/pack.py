@@ -8,10 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    field_validator,
+    model_validator,
+)
 
+from hallulab.scenarios.packs.goals import GoalLabel, split_labels
 from hallulab.scenarios.text.languages import NAMES, UNKNOWN
-from hallulab.scenarios.transcript import Frozen
+from hallulab.scenarios.transcript import Frozen, is_unset
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 """Small letters, digits and hyphens; safe in file names and keys."""
@@ -108,6 +115,8 @@ class ScriptedMessage(Frozen):
     """The message if the detector flags the reply."""
     unflagged: str | None = Field(default=None, min_length=1)
     """The message if it does not."""
+    goal: str | None = Field(default=None, exclude_if=is_unset)
+    """The goal that the message is about, one of the persona's; None: not said."""
 
     @model_validator(mode="before")
     @classmethod
@@ -141,10 +150,23 @@ class Persona(Frozen):
     """Summary of a reference chat: the simulated user's situation (HalluDetect B.9)."""
     messages: tuple[ScriptedMessage, ...] = ()
     """Messages of the user, one after the other, without a model; empty: a model plays the user."""
+    labels: tuple[GoalLabel | None, ...] = ()
+    """Label of each goal, None without one; empty: none has one. In YAML it stands with its goal."""
 
     def described(self) -> dict[str, Any]:
-        """Return the persona as JSON, without an empty script: most have none."""
-        return self.model_dump(mode="json", exclude=None if self.messages else {"messages"})
+        """Return the persona as JSON, as far as it decides a conversation.
+
+        An empty script is left out, because most have none; so are labels, which only reports read.
+        """
+        return self.model_dump(mode="json", exclude={"labels", *(() if self.messages else ("messages",))})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _labels_stand_with_goals(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or not isinstance(values.get("goals"), list):
+            return values
+        goals, labels = split_labels(values["goals"])
+        return {**values, "goals": goals, **({"labels": labels} if labels else {})}
 
     @model_validator(mode="before")
     @classmethod
@@ -161,6 +183,22 @@ class Persona(Frozen):
         if messages and messages[0].text is None:
             raise ValueError("the first message comes before any reply, so it must be a text")
         return messages
+
+    @model_validator(mode="after")
+    def _labels_fit(self) -> Self:
+        if self.labels and len(self.labels) != len(self.goals):
+            raise ValueError(f"has {len(self.labels)} labels for {len(self.goals)} goals")
+        return self
+
+    @model_validator(mode="after")
+    def _messages_are_about_goals(self) -> Self:
+        for number, message in enumerate(self.messages, start=1):
+            if message.goal is not None and message.goal not in self.goals:
+                raise ValueError(
+                    f"`goal` of message {number} is none of the goals of persona {self.id}; write it as in "
+                    "`goals`"
+                )
+        return self
 
 
 class Scenario(Frozen):

@@ -21,6 +21,7 @@ from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
 from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, read_documents
+from hallulab.scenarios.packs.goals import join_labels
 from hallulab.scenarios.packs.labels import SCHEMA, DocumentDefaults
 from hallulab.scenarios.packs.pack import (
     Document,
@@ -202,8 +203,38 @@ def _build_scenario(pack: _Pack, documents: Sequence[Document]) -> Scenario:
             ["personas", repeated, "id"],
             f"another persona is called {personas[repeated].id} too. Rename one.",
         )
+    if documents:
+        _check_labels(yaml_text, personas, {document.name: document.text for document in documents})
     shared = file.model_dump(exclude={"schema_number", "documents", "document_defaults", "personas"})
     return Scenario(**shared, documents=tuple(documents), personas=personas)
+
+
+def _check_labels(yaml_text: YamlText, personas: Sequence[Persona], texts: Mapping[str, str]) -> None:
+    """Check that labels name documents of the pack and quote them.
+
+    Raises:
+        UsageError: one does not; names file, persona and field.
+    """
+    for number, persona in enumerate(personas):
+        for place, label in enumerate(persona.labels):
+            if label is None:
+                continue
+            where: tuple[int | str, ...] = ("personas", number, "goals", place)
+            for at, name in enumerate(label.documents):
+                if name not in texts:
+                    raise yaml_text.error(
+                        [*where, "documents", at],
+                        f"persona {persona.id}: there is no document {name}{suggest_name(name, texts)}. "
+                        "Give the path of a file in the folder of the documents, without its suffix.",
+                    )
+            text = " ".join(" ".join(texts[name] for name in label.documents).split())
+            for at, words in enumerate(label.says):
+                if words not in text:
+                    raise yaml_text.error(
+                        [*where, "says", at],
+                        f"persona {persona.id}: none of the documents named has these words. Copy a few that "
+                        "another wording of them contradicts.",
+                    )
 
 
 def _find_repeated(names: Sequence[str]) -> int | None:
@@ -250,6 +281,7 @@ def render_scenario_file(name: str, about: Mapping[str, Any], how: str, language
 def render_persona_block(persona: Persona, notes: Sequence[str], goals: Sequence[str]) -> str:
     """Return an entry of `personas.yaml` under comments: notes, then one on each goal."""
     values = {key: value for key, value in persona.described().items() if value is not None}
+    values["goals"] = join_labels(persona.goals, persona.labels)
     lines = [*notes, *(f"goal {number}: {said}" for number, said in enumerate(goals, start=1))]
     return textwrap.indent(
         "".join(f"# {render_one_line(line)}\n" for line in lines) + dump_yaml([values]), "  "

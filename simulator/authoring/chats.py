@@ -129,6 +129,7 @@ class ChatPersonas:
             name=name,
             grievance=case.grievance,
             goals=case.goals,
+            labels=tuple(goal.label for goal in goals),
             facts=case.facts,
             manner=manner,
             summary=render_one_line(summary),

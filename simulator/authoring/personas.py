@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
@@ -34,6 +34,7 @@ from hallulab.agents.users.personas import (
     write_goals,
 )
 from hallulab.agents.users.questions import UNSAID
+from hallulab.scenarios.packs.goals import GoalLabel
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Passage
 
@@ -57,6 +58,13 @@ _READ = 2
 """Passages in which nothing may be said of a goal that is not answered."""
 
 
+_LABELS: Mapping[Kind, GoalLabel] = {
+    "answered": GoalLabel(expect="answer"),
+    "not answered": GoalLabel(expect="decline", because="nowhere"),
+}
+"""Labels of goals by the documents' answer. One that they answer in part has none: two replies are right."""
+
+
 @dataclass(frozen=True)
 class Goal:
     """A goal that passed its checks."""
@@ -67,6 +75,11 @@ class Goal:
     """The passage that it was written from; of a chat's goal, the nearest one. None: none tells of it."""
     ours: bool = False
     """True if it, or its second half, is of `UNSAID`."""
+
+    @property
+    def label(self) -> GoalLabel | None:
+        """The right reply; None: the documents answer in part."""
+        return _LABELS.get(self.kind)
 
     @property
     def note(self) -> str:
@@ -206,6 +219,7 @@ class PersonaMaker:
                 name=name,
                 grievance=case.grievance,
                 goals=tuple(texts),
+                labels=tuple(goal.label for goal in goals),
                 facts=case.facts,
                 manner=MANNERS[random.Random(self._seed + place).randrange(len(MANNERS))],  # noqa: S311 - a seeded choice of data
                 summary=summarize_goals(texts),

@@ -68,10 +68,12 @@ class GivenMessage:
     """A user whose message is given, so that no model writes it."""
 
     text: str
+    goal: str | None = None
+    """The goal that it is about; None: not known."""
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """See `User.next`."""
-        return UserMove(text=self.text)
+        return UserMove(text=self.text, goal=self.goal)
 
 
 @dataclass(frozen=True)
@@ -239,6 +241,7 @@ class ChatbotAgent(Participant):
                 steps=reply.steps,
                 calls=(*move.calls, *reply.calls),
                 act=move.act,
+                goal=move.goal,
             )
             turn.model_dump_json()  # a turn that cannot be journalled ends this conversation, not the run
         except ChatbotError as error:

@@ -308,9 +308,9 @@ class ScriptedUser:
             return UserMove(text=None, stop="script_ended")
         message = self._messages[said]
         if message.by is None or not self._heard:
-            return UserMove(text=message.text)
+            return UserMove(text=message.text, goal=message.goal)
         flagged = await self._flagged(message.by, history)
-        return UserMove(text=message.flagged if flagged else message.unflagged)
+        return UserMove(text=message.flagged if flagged else message.unflagged, goal=message.goal)
 
     async def _flagged(self, by: str, history: Sequence[Message]) -> bool:
         try:

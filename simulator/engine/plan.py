@@ -306,7 +306,7 @@ def branch_jobs(
                 version,
                 branch,
             )
-            jobs.append(Job(key, GivenMessage(turn.user), bot))
+            jobs.append(Job(key, GivenMessage(turn.user, turn.goal), bot))
     return jobs
 
 

@@ -40,6 +40,7 @@ from hallulab.agents.models.replicas import Answered
 from hallulab.agents.served_model import ClaimChecks
 from hallulab.detectors.base.protocol import JudgingMethod
 from hallulab.scenarios.attacks.attack import AttackRecord
+from hallulab.scenarios.packs.goals import GoalLabel
 from hallulab.scenarios.transcript import Conversation, Frozen, Passage, Verdict
 from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.corrections import UNKNOWN
@@ -96,6 +97,8 @@ class RunFacts:
     """Annotations of the turns that annotators looked at."""
     personas: Collection[str] | None = None
     """Identifiers of the personas that the audit of the simulated user knows; None: it needs none."""
+    labels: Mapping[tuple[str, str], GoalLabel] = field(default_factory=dict)
+    """Labels of the goals that have one, by persona and goal."""
     claim_checks: ClaimChecks = field(default_factory=ClaimChecks)
     """How chatbots and detectors check claims, as far as it is known."""
     methods: Mapping[str, JudgingMethod] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from hallulab.agents.users.flaws import MIN_TURNS, find_conversation_flaws
 from hallulab.detectors.base.thresholds import find_fitted_by_version
 from hallulab.scenarios.attacks.attack import apply_attack, remove_user_orders
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.goals import GoalLabel
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario, load_without_documents
 from hallulab.scenarios.text.chunking import cut_into_passages
@@ -54,6 +55,7 @@ def build_facts(
         imported=imported,
         planted=saved.planted,
         personas=None if imported else personas,
+        labels={} if imported else collect_labels(personas.values()),
         claim_checks=saved.claim_checks or ClaimChecks(),
         methods=saved.methods,
         prices=saved.experiment.prices,
@@ -65,6 +67,16 @@ def build_facts(
         passages=passages or None,
         planned=0 if scenario is None else count_planned(saved.experiment, scenario),
     )
+
+
+def collect_labels(personas: Iterable[Persona]) -> dict[tuple[str, str], GoalLabel]:
+    """Return the labels of goals that have one, by persona and goal."""
+    return {
+        (persona.id, goal): label
+        for persona in personas
+        for goal, label in zip(persona.goals, persona.labels, strict=False)
+        if label is not None
+    }
 
 
 def count_planned(experiment: Experiment, scenario: Scenario) -> int:

@@ -72,6 +72,15 @@ def _purposes(move: UserMove) -> list[str]:
     return [call.purpose for call in move.calls]
 
 
+async def test_a_move_names_the_goal_that_it_is_about() -> None:
+    history = [Message(role="user", text=ASKED), Message(role="assistant", text="It is 200 rupees.")]
+    first, _ = await _next(Model({}, messages=[ASKED]), ())
+    told = {"Learn the fee": 0.9, "Learn the deadline": 0.1}
+    second, _ = await _next(Model(told), history)
+    thanks, _ = await _next(Model(dict.fromkeys(told, 0.9)), history, min_turns=2)
+    assert [move.goal for move in (first, second, thanks)] == ["Learn the fee", "Learn the deadline", None]
+
+
 async def test_the_first_message_needs_no_decision() -> None:
     move, requests = await _next(Model({}, messages=[ASKED]), ())
     assert (move.text, move.stop, _purposes(move)) == (ASKED, None, ["user.message"])

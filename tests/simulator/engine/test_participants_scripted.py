@@ -83,6 +83,18 @@ async def test_without_a_verdict_the_script_cannot_go_on(judgement: Judgement, w
         await scripted.next(ASKED)
 
 
+async def test_a_message_may_name_its_goal() -> None:
+    given = {"text": "When?", "goal": "Learn the time"}
+    persona = Persona.model_validate({"id": "ann", "goals": ["Learn the time"], "messages": [given, "Who?"]})
+    scripted = ScriptedUser(persona.messages, {}, None)
+    assert (await scripted.next([])).goal == "Learn the time"
+    assert (await scripted.next(ASKED)).goal is None
+    assert [one.keys() for one in persona.described()["messages"]] == [
+        {"text", "by", "flagged", "unflagged", "goal"},
+        {"text", "by", "flagged", "unflagged"},
+    ]
+
+
 def test_a_script_needs_no_more_than_an_identifier_and_messages() -> None:
     persona = Persona.model_validate({"id": "ann", "messages": ["When?", BRANCH.model_dump()]})
     assert (persona.name, persona.goals) == ("ann", ("As the script says.",))

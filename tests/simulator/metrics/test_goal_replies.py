@@ -1,0 +1,156 @@
+"""Replies to labelled goals: what each does, and planted goals with replies whose counts are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hallulab.scenarios.packs.goals import GoalLabel
+from hallulab.scenarios.transcript import Conversation, Turn
+from hallulab.simulator.metrics.goal_replies import GoalReplies, GoalReplyRow, find_deed
+from hallulab.simulator.show.columns import format_csv
+from tests.builders import conversation
+from tests.simulator.counted import build_report, result
+
+ANSWER = GoalLabel(expect="answer")
+NOWHERE = GoalLabel(expect="decline", because="nowhere")
+DEPENDS = GoalLabel(expect="ask-back", because="depends", needs="her age")
+CONTRADICTION = GoalLabel(
+    expect="decline", because="contradiction", documents=("a", "b"), says=("7 days", "Friday")
+)
+
+ANSWERS = "The fee is 200 rupees."
+DECLINES = "I cannot find that. Please contact the help desk."
+ASKS = "How old are you?"
+HEDGES = "The documents do not mention a fee. A card lasts for three years."
+COURTESY = "You're welcome!"
+GERMAN = "Das kostet in diesem Jahr leider etwas mehr als im letzten."
+
+
+@pytest.mark.parametrize(
+    ("reply", "label", "deed"),
+    [
+        (ANSWERS, ANSWER, "answered"),
+        (HEDGES, NOWHERE, "hedged"),
+        (DECLINES, NOWHERE, "declined"),
+        (ASKS, NOWHERE, "asked-back"),
+        (COURTESY, NOWHERE, None),
+        (GERMAN, NOWHERE, None),
+        ("यह जानकारी मेरे पास नहीं है।", NOWHERE, None),
+        (ASKS, DEPENDS, "asked-back"),
+        ("It is free below 12, and 5 euros above. How old is she?", DEPENDS, "asked-back"),
+        ("It is free below 12, and 5 euros above.", DEPENDS, "answered"),
+        ("I do not have that information. How old are you?", DEPENDS, "asked-back"),
+        ("To tell the fee, I need to know the age.", DEPENDS, "asked-back"),
+        ("Since it depends on age, when were you born?", DEPENDS, "asked-back"),
+        ("It is free. Let me know if you need anything else.", DEPENDS, "answered"),
+        ("It is free. Would you like me to draft a letter?", DEPENDS, "answered"),
+        ("Report it within 7 days.", CONTRADICTION, "answered"),
+        ("One page says 7 days, another one Fridays.", CONTRADICTION, "declined"),
+        ("One page says 17 days, another one Friday.", CONTRADICTION, "answered"),
+        ("The documents contradict each other.", CONTRADICTION, "declined"),
+        ("The documents contradict each other.", NOWHERE, "answered"),
+        (DECLINES, CONTRADICTION, "declined"),
+    ],
+)
+def test_what_a_reply_does(reply: str, label: GoalLabel, deed: str | None) -> None:
+    assert find_deed(reply, label) == deed
+
+
+def hold(id: str, persona: str, *said: tuple[str | None, str], chatbot: str = "vanilla") -> Conversation:
+    turns = tuple(
+        Turn(index=at, user="And then?", reply=reply, goal=goal) for at, (goal, reply) in enumerate(said)
+    )
+    return conversation(id, [], chatbot, persona=persona).model_copy(update={"turns": turns})
+
+
+LABELS = {
+    ("asha", "known"): ANSWER,
+    ("asha", "absent"): NOWHERE,
+    ("ravi", "depends"): DEPENDS,
+    ("ravi", "absent"): CONTRADICTION,
+}
+CHATS = [
+    hold("a", "asha", ("known", ANSWERS), ("known", DECLINES), ("absent", ANSWERS), ("absent", DECLINES)),
+    hold("b", "ravi", ("depends", ASKS), ("depends", ANSWERS), ("absent", HEDGES), ("absent", GERMAN)),
+    hold("c", "asha", (None, ANSWERS), ("other", ANSWERS), ("depends", ASKS), chatbot="silent"),
+]
+NAMES: dict[str, Any] = {"chatbots": ["vanilla", "silent"], "detectors": ["d"], "labels": LABELS}
+NONE = {"answered": 0, "hedged": 0, "declined": 0, "asked-back": 0}
+
+
+def test_planted_goals_are_counted_exactly() -> None:
+    assert result(GoalReplies, CHATS, **NAMES).goal_replies == (
+        GoalReplyRow(
+            chatbot="vanilla",
+            turns=7,
+            read=6,
+            coverage=6 / 7,
+            right=0.5,
+            right_ci95=None,
+            over_answered=1 / 3,
+            over_declined=0.5,
+            asked_back=1.0,
+            expected={"answer": 2, "decline": 3, "ask-back": 1},
+            deeds={
+                "answer": {**NONE, "answered": 1, "declined": 1},
+                "decline": {**NONE, "answered": 1, "hedged": 1, "declined": 1},
+                "ask-back": {**NONE, "asked-back": 1},
+            },
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "right", "over_answered", "over_declined", "asked_back"),
+    [
+        (ANSWERS, 1 / 4, 1.0, 0.0, 0.0),
+        (DECLINES, 2 / 4, 0.0, 1.0, 0.0),
+        (ASKS, 1 / 4, 0.0, 0.0, 1.0),
+    ],
+)
+def test_a_bot_that_always_does_the_same_is_right_where_that_is_expected(
+    reply: str, right: float, over_answered: float, over_declined: float, asked_back: float
+) -> None:
+    goals = {"known": ANSWER, "absent": NOWHERE, "torn": CONTRADICTION, "depends": DEPENDS}
+    people = [f"p{number}" for number in range(8)]
+    labels = {(person, goal): label for person in people for goal, label in goals.items()}
+    chats = [hold(person, person, *((goal, reply) for goal in goals)) for person in people]
+    (row,) = result(GoalReplies, chats, chatbots=["vanilla"], labels=labels).goal_replies
+    assert (row.right, row.over_answered) == (right, over_answered)
+    assert (row.over_declined, row.asked_back, row.coverage) == (over_declined, asked_back, 1.0)
+
+
+def test_the_share_of_right_replies_has_an_interval_over_personas() -> None:
+    labels = {(f"p{number}", "absent"): NOWHERE for number in range(8)}
+    chats = [
+        hold(person, person, ("absent", DECLINES if place % 2 else ANSWERS))
+        for place, (person, _) in enumerate(labels)
+    ]
+    (row,) = result(GoalReplies, chats, chatbots=["vanilla"], labels=labels).goal_replies
+    assert row.right == 0.5
+    assert row.right_ci95 is not None
+    assert row.right_ci95[0] < 0.5 < row.right_ci95[1]
+
+
+def test_replies_in_another_language_are_not_measured() -> None:
+    chats = [hold("a", "asha", ("known", "शुल्क 200 रुपये है।"))]
+    (row,) = result(GoalReplies, chats, chatbots=["vanilla"], labels=LABELS).goal_replies
+    assert (row.turns, row.read, row.coverage) == (1, 0, 0.0)
+    assert (row.right, row.right_ci95, row.over_declined) == (None, None, None)
+
+
+def test_page_and_table_have_a_row_for_each_chatbot_and_say_what_is_not_read() -> None:
+    report = build_report(CHATS, [], flaws={}, **NAMES)
+    section = GoalReplies.section(report)
+    assert section is not None
+    assert "replies in other languages are only in Coverage" in str(section.parts[0])
+    table = GoalReplies.csv(report)
+    assert table is not None
+    assert format_csv(table.columns, table.rows).splitlines()[1].startswith("vanilla,0.5,")
+
+
+def test_without_labels_there_is_no_table() -> None:
+    report = build_report(CHATS, [], flaws={}, chatbots=["vanilla", "silent"], detectors=["d"])
+    assert (GoalReplies.section(report), GoalReplies.csv(report)) == (None, None)
