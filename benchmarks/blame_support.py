@@ -36,10 +36,11 @@ import numpy as np
 
 from benchmarks.command import get_exit_code
 from benchmarks.detectors_table.samples import KEPT, SEED, sample
+from hallulab.scenarios.attacks.attack import DISTRACTOR_PACKS
 from hallulab.scenarios.attacks.retrieval import make_outdated
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Judgement, Passage, Turn
@@ -212,8 +213,8 @@ class RatedGoals:
 
 
 def _load_english_packs() -> dict[str, Scenario]:
-    """Return the built-in packs in English: the measure compares words of one language."""
-    packs = {name: load_scenario(name) for name in list_built_in_packs()}
+    """Return the packs in English that the thresholds were chosen on; later packs change no number."""
+    packs = {name: load_scenario(name) for name in DISTRACTOR_PACKS}
     return {name: pack for name, pack in packs.items() if pack.language is None}
 
 

@@ -25,6 +25,10 @@ MODULES = (
     "agents.models.written_calls",
     "agents.users.leaked_plans",
     "scenarios.packs.documents",
+    "simulator.authoring.tau_knowledge.goals",
+    "simulator.authoring.tau_knowledge.instructions",
+    "simulator.authoring.tau_knowledge.personas",
+    "simulator.authoring.tau_knowledge.third_person",
     "simulator.show.reply_text",
     "simulator.viewer.conversation_page",
 )

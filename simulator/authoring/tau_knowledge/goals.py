@@ -79,11 +79,11 @@ _NOTHING = re.compile(
 _LETS = re.compile(
     r"\ban? (?P<thing>(?:(?!(?:an?|who|that)\b)[\w-]+ )+)that (?:should|would) let you (?P<done>[^.]+)"
 )
-_POINTS_BACK = re.compile(r"\b(?:them|those|both of those)$")
+_POINTS_BACK = re.compile(r"\b(?:it|them|those)$")
 _REPLY = re.compile(r"Start by |(?:When|If) asked\b")
 """Begins lines that are read elsewhere, or that say how a question of the bank is answered."""
 _NEXT_TASK = re.compile(
-    r",? (?:and|as well as) (?:finally )?(?=(?:get|file|open|deposit|apply|dispute|close)\b)"
+    r",? (?:and|as well as) (?:finally )?(?=(?:get|file|open|order|deposit|apply|dispute|close)\b)"
 )
 _TO_PERSON = re.compile(
     r"\bhuman\b|\brequest a transfer\b|\btransferred\b"
@@ -109,7 +109,7 @@ def word_goals(read: Instructions, person: Pronouns) -> tuple[str, ...]:
     found += [wish for one in read.behaviour if not _REPLY.match(one) for wish in _read_wish(one, person)]
     worded = [_finish(one, person) for one in found]
     clear = [one for one in worded if not _POINTS_BACK.search(one)]
-    return tuple(f"Learn {one}" for one in _drop_repetitions(clear or worded)[:MOST])
+    return tuple(f"Learn {one}" for one in _choose_different(clear or worded))
 
 
 def _read_message(message: str, person: Pronouns) -> Iterator[str]:
@@ -241,11 +241,14 @@ def _finish(learnt: str, person: Pronouns) -> str:
     return re.sub(r"\btheir\b", "the", cut) if person is THEY else cut
 
 
-def _drop_repetitions(found: Sequence[str]) -> list[str]:
+def _choose_different(found: Sequence[str]) -> list[str]:
+    """Return the first `MOST` that repeat none of those before them."""
     kept: list[str] = []
     for one in found:
         stems = set(list_stems(one))
         known = [set(list_stems(other)) for other in kept]
         if stems and all(len(stems & other) < _ALIKE * min(len(stems), len(other)) for other in known):
             kept.append(one)
+        if len(kept) == MOST:
+            break
     return kept

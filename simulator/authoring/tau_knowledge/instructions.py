@@ -29,7 +29,8 @@ _SIMULATION = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
-    r"\s*[:;,(\-–—]*\s*\b(?:but )?do not (?:provide|specify|volunteer|mention|make up|reveal)\b[^.)]*\)?",
+    r"(?<![\s:;,(\-–—])[\s:;,(\-–—]*\b(?:but )?do not "
+    r"(?:provide|specify|volunteer|mention|make up|reveal)\b[^.)]*\)?",
     re.IGNORECASE,
 )
 _DONT = re.compile(r"\bdon't (?=provide|specify|volunteer|mention|make up|reveal)", re.IGNORECASE)
@@ -143,4 +144,4 @@ def _find_character(section: str, sentences: list[str]) -> int | None:
 
 def _drop_marks(text: str) -> str:
     plain = re.sub(r"\*\*|`|#{3}\w*#{3}", "", lower_shouted(text)).strip(" \t-–—")
-    return re.sub(r"\.{2,}$", ".", plain)
+    return f"{plain.rstrip('.')}." if plain.endswith("..") else plain

@@ -204,7 +204,7 @@ def _write(
     texts = {
         SCENARIO_FILE: f"# Written {how}.\n{dump_yaml(values)}",
         "personas.yaml": render_personas_file(blocks, how),
-        "LICENSE.txt": f"Documents and personas are made from {origin}, whose licence is:\n\n{source.licence}",
+        "LICENSE.txt": f"Documents and personas are made from {origin}. Its licence:\n\n{source.licence}",
     }
     with write_whole_folder(target) as beside:
         (beside / "documents").mkdir()
