@@ -83,7 +83,7 @@ class SourceUser(_Row):
 
 
 class KnowledgeSource(NamedTuple):
-    """What a checkout contains."""
+    """Content of a checkout."""
 
     documents: dict[str, SourceDocument]
     """By identifier, in its order."""

@@ -75,7 +75,7 @@ class Customer(NamedTuple):
 
 @dataclass(frozen=True)
 class WrittenPack:
-    """What was written."""
+    """Counts of a pack that was written."""
 
     documents: int
     personas: int
