@@ -17,7 +17,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.yaml_text import read_yaml
 from hallulab.scenarios.packs.pack import Document, Identifier, Scenario
-from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
+from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.edits import collect_sentences
 from hallulab.scenarios.text.spans import split_words
@@ -61,6 +61,15 @@ OrderKind = Literal["ignore", "reveal", "send", "role", "authority", "refuse", "
 """Aim of an order: that other instructions are ignored; the system prompt; text sent elsewhere; another
 role; obedience to a false authority; no answer; another language or form. Or how it comes: in a code; as text
 that a page, a terminal or a file might obey."""
+
+DISTRACTOR_PACKS = (
+    "consumer-grievance-india",
+    "migration-labour-rights",
+    "nagar-seva",
+    "pregnancy-medication",
+)
+"""Built-in packs that distractors come from. Later packs are not added: attacks of older experiments would
+draw other documents."""
 
 _BLANK_LINE = re.compile(r"\n\s*\n")
 _BETWEEN = "\n\n"
@@ -188,7 +197,9 @@ def remove_user_orders(conversation: Conversation, orders: Sequence[Injection]) 
 
 
 def choose_distractors(scenario: Scenario, count: int, seed: int) -> tuple[Document, ...]:
-    """Choose documents of the other built-in packs in the language; of equal seeds, more contain the fewer.
+    """Choose documents of the other `DISTRACTOR_PACKS` in the language.
+
+    Of equal seeds, more contain the fewer.
 
     Raises:
         UsageError: the other packs have fewer.
@@ -197,7 +208,7 @@ def choose_distractors(scenario: Scenario, count: int, seed: int) -> tuple[Docum
     titles = {document.title for document in scenario.documents}
     shelf = [
         document
-        for name in list_built_in_packs()
+        for name in DISTRACTOR_PACKS
         if name != scenario.name
         for document in _load_documents(name, scenario.language)
         if document.title not in titles

@@ -5,6 +5,7 @@ docs/scenario-packs.md describes them.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -245,6 +246,15 @@ def _find_repeated(names: Sequence[str]) -> int | None:
             return index
         seen[name] += 1
     return None
+
+
+def name_pack(folder: Path) -> str:
+    """Return the identifier of a pack that is written into a folder: the folder's name, as far as it fits.
+
+    >>> name_pack(Path("My packs/Town library"))
+    'town-library'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", folder.absolute().name.lower()).strip("-") or "my-pack"
 
 
 def render_scenario_file(name: str, about: Mapping[str, Any], how: str, language: str | None = None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import (
     DEFAULT_SPECIALISTS,
     load_scenario,
+    name_pack,
     render_persona_block,
     render_personas_file,
     render_scenario_file,
@@ -202,7 +202,6 @@ def _write(
     language: str | None,
 ) -> None:
     target = wanted.target.absolute()
-    name = re.sub(r"[^a-z0-9]+", "-", target.name.lower()).strip("-") or "my-pack"
     blocks = [
         render_persona_block(one.persona, one.notes, [goal.note for goal in one.goals]) for one in making.made
     ]
@@ -210,7 +209,7 @@ def _write(
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as folder:
             copy_documents(files, wanted.documents, folder / "documents")
-            described = render_scenario_file(name, about.model_dump(mode="json"), how, language)
+            described = render_scenario_file(name_pack(target), about.model_dump(mode="json"), how, language)
             (folder / "scenario.yaml").write_text(described, encoding="utf-8")
             (folder / "personas.yaml").write_text(render_personas_file(blocks, how), encoding="utf-8")
             load_scenario(folder)

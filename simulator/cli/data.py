@@ -261,6 +261,37 @@ def make_audit_corpus(out: Annotated[Path, typer.Option(help="JSON-lines file to
     _print_written(replies, out)
 
 
+def make_tau_knowledge(
+    folder: Annotated[Path, typer.Argument(help="Checkout of tau2-bench.")],
+    out: Annotated[Path, typer.Option(help="New folder for the scenario pack.")],
+    documents: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Documents: those that the customers require, and the nearest others; default: all."
+        ),
+    ] = None,
+    users: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Customers at most, those who require the fewest documents first; default: all."
+        ),
+    ] = None,
+    commit: Annotated[str | None, typer.Option(help="Commit of the checkout, for the pack's notice.")] = None,
+) -> None:
+    """Make a scenario pack of tau2-bench's banking_knowledge: a bank's documents, its customers as personas.
+
+    Personas are made by rules, without a model. Customers whom the rules cannot read are left out.
+    """
+    from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.authoring.tau_knowledge.pack import write_tau_knowledge
+
+    made = run_until_stopped(write_tau_knowledge(folder, out, documents, users, commit))
+    counts = f"{format_count(made.documents, 'document')} and {format_count(made.personas, 'persona')}"
+    print_lines(f"{counts} written to {out}")
+    for line in made.left_out:
+        print_lines(f"left out: {line}", err=True)
+
+
 def _print_written(replies: LabelledData, out: Path) -> None:
     from hallulab.scenarios.text.wording import choose_noun
 
@@ -268,7 +299,10 @@ def _print_written(replies: LabelledData, out: Path) -> None:
     print_lines(f"{written}, {sum(reply.hallucinated for reply in replies)} hallucinated")
 
 
-make_data = typer.Typer(help="Make labelled data that `bench` reads.", no_args_is_help=True)
+make_data = typer.Typer(
+    help="Make labelled data that `bench` reads, or a scenario pack.", no_args_is_help=True
+)
 add_command(make_data, "planted", make_planted)
 add_command(make_data, "hotpotqa-derived", make_hotpotqa_derived)
 add_command(make_data, "audit-corpus", make_audit_corpus)
+add_command(make_data, "tau-knowledge", make_tau_knowledge)

@@ -36,7 +36,7 @@ from hallulab.scenarios.packs.kinds import (
     table_text,
     word,
 )
-from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.packs.pack import Document, Persona
 from hallulab.scenarios.text import (
     chunking,
     citations,
@@ -55,6 +55,8 @@ from hallulab.scenarios.text import (
     words,
 )
 from hallulab.scenarios.transcript import Judgement, Passage, Pressure, Span, Turn, TurnView, Verdict
+from hallulab.simulator.authoring.tau_knowledge import instructions, third_person
+from hallulab.simulator.authoring.tau_knowledge import personas as tau_personas
 from hallulab.simulator.metrics import (
     annotations,
     blame,
@@ -124,6 +126,16 @@ def make_item(text: str) -> items.Item:
 
 def make_document(text: str) -> Document:
     return Document(name="d", title="D", source="", text=text)
+
+
+def make_customer(text: str) -> Persona:
+    """Make a persona of instructions that have the text in each kind of section."""
+    sections = (
+        f"**Your character:** Ann Lee, a cook. {text}\n**Your goal:** Find out what a card costs. {text}",
+        f"**Information you know:**\n- {text}",
+        f'## How to Behave\n1. **Opening:** "How do I block my card? {text}"\n2. {text}',
+    )
+    return tau_personas.make_persona("ann", "\n\n".join(sections), None)
 
 
 def make_view(text: str) -> TurnView:
@@ -300,6 +312,14 @@ TABLE: dict[Callable[..., Any], Case] = {
     written_calls.writes_call: written_calls.writes_call,
     wording.is_blank: wording.is_blank,
     leaked_plans.find_leaked_plan: leaked_plans.find_leaked_plan,
+    instructions.read_instructions: instructions.read_instructions,
+    instructions.split_sentences: instructions.split_sentences,
+    instructions.drop_brackets: instructions.drop_brackets,
+    tau_personas.make_persona: make_customer,
+    third_person.choose_pronouns: lambda text: third_person.choose_pronouns(text, text),
+    third_person.lower_shouted: third_person.lower_shouted,
+    third_person.speak_about: lambda text: third_person.speak_about(text, third_person.SHE),
+    third_person.report_speech: lambda text: third_person.report_speech(text, third_person.SHE),
     chunking.split_into_chunks: chunking.split_into_chunks,
     chunking.cut_into_passages: lambda text: chunking.cut_into_passages(make_document(text)),
     edits.is_distinct_name: edits.is_distinct_name,

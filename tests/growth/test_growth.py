@@ -27,6 +27,10 @@ MODULES = (
     "scenarios.attacks.giving_in",
     "scenarios.attacks.repeated",
     "scenarios.packs.documents",
+    "simulator.authoring.tau_knowledge.goals",
+    "simulator.authoring.tau_knowledge.instructions",
+    "simulator.authoring.tau_knowledge.personas",
+    "simulator.authoring.tau_knowledge.third_person",
     "simulator.show.reply_text",
     "simulator.viewer.conversation_page",
 )

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from hallulab.scenarios.attacks.attack import (
+    DISTRACTOR_PACKS,
     Attack,
     AttackRecord,
     Injection,
@@ -136,6 +137,15 @@ def test_a_distractor_whose_name_is_taken_gets_a_number() -> None:
     taken = PREGNANCY.documents[0].model_copy(update={"name": first.name})
     [again] = choose_distractors(PREGNANCY.model_copy(update={"documents": (taken,)}), 1, 0)
     assert (again.name, again.text) == (f"{first.name}-2", first.text)
+
+
+def test_a_later_pack_gets_distractors_and_gives_none() -> None:
+    later = set(list_built_in_packs()) - set(DISTRACTOR_PACKS)
+    assert later == {"banking-knowledge"}
+    banking = load_scenario("banking-knowledge")
+    assert {document.text for document in choose_distractors(banking, 117, 0)}.isdisjoint(
+        document.text for document in banking.documents
+    )
 
 
 def test_too_many_distractors_are_refused() -> None:

@@ -91,7 +91,8 @@ def test_a_pdf_is_read(pack: Path) -> None:
 def test_an_unknown_pack_names_the_built_in_ones() -> None:
     assert refused(Path("no-such-pack")) == (
         "no-such-pack: no such scenario pack. Give the folder or YAML file of a pack, or one of: "
-        "consumer-grievance-india, migration-labour-rights, nagar-seva, pregnancy-medication."
+        "banking-knowledge, consumer-grievance-india, migration-labour-rights, nagar-seva, "
+        "pregnancy-medication."
     )
 
 
@@ -279,6 +280,7 @@ def test_the_skeleton_goes_into_an_empty_folder_only(tmp_path: Path) -> None:
 
 
 MINIMUM = {
+    "banking-knowledge": (60, 5, 24),
     "consumer-grievance-india": (40, 20, 120),
     "migration-labour-rights": (15, 1, 8),
     "nagar-seva": (12, 1, 12),

@@ -51,7 +51,8 @@ EMPTY = (
         (
             "--scenario consumer",
             {},
-            "consumer-grievance-india, migration-labour-rights, nagar-seva, pregnancy-medication",
+            "banking-knowledge, consumer-grievance-india, migration-labour-rights, nagar-seva, "
+            "pregnancy-medication",
         ),
         ("-c HERE/e.yaml", {"e.yaml": "limit: [1\n"}, "error: HERE/e.yaml, line 2: not valid YAML ("),
         *(("-c HERE/e.yaml", {"e.yaml": text}, EMPTY) for text in ("", "# nothing yet\n", "{}\n")),

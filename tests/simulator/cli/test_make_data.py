@@ -99,8 +99,8 @@ def test_models_and_workers_are_refused_where_no_model_is_asked(
         (
             ("nowhere",),
             "nowhere: no such scenario pack, folder of documents, run folder or labelled file. The packs "
-            "that come with hallulab: consumer-grievance-india, migration-labour-rights, nagar-seva, "
-            "pregnancy-medication.",
+            "that come with hallulab: banking-knowledge, consumer-grievance-india, migration-labour-rights, "
+            "nagar-seva, pregnancy-medication.",
         ),
     ],
 )
