@@ -21,7 +21,13 @@ from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
 from hallulab.scenarios.near_names import suggest_name
-from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, read_documents
+from hallulab.scenarios.packs.documents import (
+    ANYWHERE,
+    Boundary,
+    copy_documents,
+    read_documents,
+    read_folder,
+)
 from hallulab.scenarios.packs.goals import join_labels
 from hallulab.scenarios.packs.labels import SCHEMA, DocumentDefaults
 from hallulab.scenarios.packs.pack import (
@@ -325,3 +331,44 @@ def init_scenario(directory: Path) -> None:
             target = beside / source.relative_to(_TEMPLATE)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(read_file(source))
+
+
+def write_part(name_or_path: str | Path, part: Scenario, folder: Path) -> None:
+    """Write a part of a pack as a pack of its own: some of its documents and personas, under another name.
+
+    The files of the documents are copied as they are.
+
+    Args:
+        name_or_path: the whole pack, as for `load_scenario`.
+        part: what is written of it.
+        folder: a new or empty folder.
+
+    Raises:
+        UsageError: the folder is not empty, or a document cannot be copied under its own name.
+        OperationalError: it cannot be written.
+    """
+    pack = _read_pack(name_or_path)
+    documents = pack.path.parent / pack.file.documents
+    names = {document.name for document in part.documents}
+    found = read_folder(documents, pack.file.document_defaults, pack.boundary, strict=True)
+    values = {
+        "schema": 1,
+        **part.model_dump(mode="json", exclude={"documents", "personas"}, exclude_none=True),
+        "documents": "documents",
+        "document_defaults": pack.file.document_defaults.model_dump(exclude_none=True),
+        "personas": "personas.yaml",
+    }
+    blocks = [render_persona_block(persona, (), ()) for persona in part.personas]
+    with write_whole_folder(folder) as beside:
+        copy_documents(
+            (path for path, document in found.files.items() if document.name in names),
+            documents,
+            beside / "documents",
+        )
+        (beside / SCENARIO_FILE).write_text(dump_yaml(values), encoding="utf-8")
+        (beside / "personas.yaml").write_text("personas:\n" + "\n".join(blocks), encoding="utf-8")
+        if load_scenario(beside) != part:
+            raise UsageError(
+                f"{documents}: two documents differ only in their suffix, so that a part of the pack would "
+                "call them otherwise. Rename one."
+            )

@@ -13,7 +13,13 @@ from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, RunArgument, add_command, expand_options
-from hallulab.simulator.options.commands import DerivedOptions, ExportOptions, ImportOptions, PlantOptions
+from hallulab.simulator.options.commands import (
+    DerivedOptions,
+    DialogueOptions,
+    ExportOptions,
+    ImportOptions,
+    PlantOptions,
+)
 from hallulab.simulator.records.run_files import require_run
 
 if TYPE_CHECKING:
@@ -235,6 +241,33 @@ def make_planted(options: PlantOptions) -> None:
 
 
 @expand_options
+def make_dialogues(options: DialogueOptions) -> None:
+    """Make a data set of simulated dialogues by quotas, split for training and testing, with a data card.
+
+    The exit code is 1 if a quota is missed by more than 1% of the dialogues. Arguments after `--` are passed
+    on to the model server.
+    """
+    from hallulab.scenarios.text.wording import format_count
+    from hallulab.simulator.planting.data_card import write_dialogues
+    from hallulab.simulator.planting.dialogues import make_dialogues
+
+    made = run_until_stopped(make_dialogues(options))
+    for path in write_dialogues(made, options):
+        print_lines(str(path))
+    errors = sum(made.planted.values())
+    print_lines(
+        f"{format_count(len(made.dialogues), 'dialogue')}, {errors} with a planted error and its twin"
+    )
+    for reason, number in sorted(made.rejected.items()):
+        print_lines(f"{number} replaced: {reason}", err=True)
+    missed = made.list_missed()
+    for one in missed:
+        print_lines(f"{one.of} {one.name}: {one.wanted} wanted, {one.met} there", err=True)
+    if missed:
+        raise typer.Exit(1)
+
+
+@expand_options
 def make_hotpotqa_derived(options: DerivedOptions) -> None:
     """Write HotpotQA's questions with right answers and with wrong ones of the model.
 
@@ -303,6 +336,7 @@ make_data = typer.Typer(
     help="Make labelled data that `bench` reads, or a scenario pack.", no_args_is_help=True
 )
 add_command(make_data, "planted", make_planted)
+add_command(make_data, "dialogues", make_dialogues)
 add_command(make_data, "hotpotqa-derived", make_hotpotqa_derived)
 add_command(make_data, "audit-corpus", make_audit_corpus)
 add_command(make_data, "tau-knowledge", make_tau_knowledge)

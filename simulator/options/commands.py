@@ -269,6 +269,42 @@ class PlantOptions(ModelOptions, RecordingOptions, WorkerOptions):
     fluent: Annotated[bool, Flag("Let the model write the errors; else rules do, and none is asked.")] = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class DialogueOptions(ModelOptions, RecordingOptions):
+    """Options of `hallulab make-data dialogues`."""
+
+    number: Annotated[int, Flag("Dialogues to make.", least=1)]
+    out: Annotated[StrPath, Flag("Folder of the data set; a data set that was cut off goes on.")]
+    scenario: Annotated[str | None, SCENARIO] = None
+    chatbots: Annotated[
+        Sequence[Chosen] | None,
+        Flag("Chatbots that dialogues are dealt to, separated by commas.", separated=True, default="vanilla"),
+    ] = None
+    topics: Annotated[
+        Sequence[str] | Mapping[str, float] | None,
+        Flag("Topics with their shares: transport=0.6,finance=0.4; even by default.", separated=True),
+    ] = None
+    manners: Annotated[
+        Sequence[str] | Mapping[str, float] | None,
+        Flag("Manners with their shares: terse=0.2,plain=0.8; the experiment's by default.", separated=True),
+    ] = None
+    goals: Annotated[
+        Sequence[str] | Mapping[str, float] | None,
+        Flag(
+            "Kinds of goals with their shares: answer=0.7,decline=0.2,ask-back=0.1; the pack's by default.",
+            separated=True,
+        ),
+    ] = None
+    hallucinated: Annotated[
+        float | None,
+        Flag("Share of dialogues that end with a planted error, which has a clean twin.", default="0.3"),
+    ] = None
+    kinds: Annotated[Sequence[str], Flag("Kinds of errors, with commas between.", separated=True)] = ()
+    test: Annotated[float, Flag("Share of dialogues on the test side; 0: none.")] = 0.2
+    seed: Annotated[int, Flag("Seed of all choices, and the first seed of users.")] = 0
+    keep_duplicates: Annotated[bool, Flag("Keep dialogues that are nearly the same as another.")] = False
+
+
 @dataclass(frozen=True)
 class CalibrateOptions(ModelOptions, RecordingOptions):
     """Options of `hallulab calibrate`."""

@@ -15,9 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from hallulab.agents.serving.catalogue import CATALOGUE
 from hallulab.scenarios.chats.formats import find_format, list_written_formats
 from hallulab.scenarios.chats.parquet import FILE
 from hallulab.scenarios.chats.record import PARTS, SCENARIO
@@ -26,7 +23,7 @@ from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write
 from hallulab.scenarios.files.json_text import read_lines, replace_surrogates
 from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack_files import load_without_documents
-from hallulab.scenarios.text.wording import choose_noun, format_count, render_one_line
+from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.metrics.failures import FailureCounts, require_success
 from hallulab.simulator.metrics.hallucinations import index_by_detector
@@ -35,6 +32,13 @@ from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import refuse_overwriting
+from hallulab.simulator.report.card import (
+    choose_hub_licence,
+    escape_text,
+    find_model_licence,
+    format_code,
+    render_data_card,
+)
 from hallulab.simulator.report.frames import write_tables
 from hallulab.simulator.report.late_evidence import find_late_evidence
 from hallulab.simulator.report.selection import (
@@ -48,9 +52,6 @@ BENCH = "bench"
 """The format that `hallulab bench` reads: replies, and no conversations."""
 TABLES = "tables"
 """The format of turns, verdicts and hallucinations as Parquet files in the run folder."""
-_UNKNOWN = "not known; see its model card"
-_HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-BY-SA-4.0": "cc-by-sa-4.0"}
-"""SPDX identifier → the hub's name for it."""
 
 
 def render_card(
@@ -74,17 +75,16 @@ def render_card(
     if saved is not None and not saved.lacks_simulated_user:
         users = {saved.experiment.served_name(name) for name in saved.experiment.user_models}
     models = sorted({model for _, _, model in made} | users)
-    licences = {model: _find_model_licence(model) for model in models}
+    licences = {model: find_model_licence(model) for model in models}
     pack = _find_pack_licence(saved)
-    every = {pack, *licences.values()}
     head = {
-        "license": _HUB.get(next(iter(every)), "other") if len(every) == 1 else "other",
+        "license": choose_hub_licence({pack, *licences.values()}),
         "task_categories": ["text-generation"],
         "tags": ["hallulab", "conversational", *(["synthetic"] if users else [])],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": FILE}]}],
     }
     lines = [
-        f"# {_escape_text(name)}",
+        f"# {escape_text(name)}",
         "",
         f"{format_count(counts.written, 'conversation')} with chatbots, from `hallulab export --format hf`.",
         "",
@@ -95,8 +95,8 @@ def render_card(
         "",
         "## Licence",
         "",
-        f"- documents and personas: {_escape_text(pack)}",
-        *(f"- model {_format_code(model)}: {_escape_text(licence)}" for model, licence in licences.items()),
+        f"- documents and personas: {escape_text(pack)}",
+        *(f"- model {format_code(model)}: {escape_text(licence)}" for model, licence in licences.items()),
         "",
         "Replies are what models wrote, and may be wrong. Documents, chats and models may have terms of",
         "their own: check them before you publish or train.",
@@ -108,7 +108,7 @@ def render_card(
         "characters of the reply). A conversation that branches off from another has its origin in `branch`,",
         "and the given messages lead `messages`.",
     ]
-    return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n\n" + "\n".join(lines) + "\n"
+    return render_data_card(head, lines)
 
 
 def _describe_making(
@@ -117,23 +117,23 @@ def _describe_making(
     if saved is None:
         yield "by a run of hallulab without experiment.json"
     elif saved.imported is not None:
-        yield f"imported from {_format_code(saved.imported.file)} ({saved.imported.format})"
+        yield f"imported from {format_code(saved.imported.file)} ({saved.imported.format})"
     elif saved.live is not None:
-        yield f"typed by a person in {_format_code(saved.live.at)} of hallulab {_escape_text(saved.hallulab)}"
+        yield f"typed by a person in {format_code(saved.live.at)} of hallulab {escape_text(saved.hallulab)}"
     else:
         seeds = ", ".join(map(str, saved.seeds))
-        yield f"simulated by hallulab {_escape_text(saved.hallulab)}; seeds {seeds}"
-        yield f"users: {', '.join(map(_format_code, sorted(users)))}"
+        yield f"simulated by hallulab {escape_text(saved.hallulab)}; seeds {seeds}"
+        yield f"users: {', '.join(map(format_code, sorted(users)))}"
     for scenario, chatbot, model in sorted(made):
-        on = f"model {_format_code(model)}, scenario {_format_code(scenario)}"
-        yield f"chatbot {_format_code(chatbot)} on {on}"
+        on = f"model {format_code(model)}, scenario {format_code(scenario)}"
+        yield f"chatbot {format_code(chatbot)} on {on}"
     for detector, version in sorted((saved.detectors if saved is not None else {}).items()):
-        yield f"judged by {_format_code(detector)}, version {_format_code(version)}"
+        yield f"judged by {format_code(detector)}, version {format_code(version)}"
 
 
 def _describe_choice(wanted: ExportSelection, counts: SelectionCounts) -> Iterable[str]:
     if wanted.clean_by is not None:
-        detector = _format_code(wanted.clean_by)
+        detector = format_code(wanted.clean_by)
         yield f"only those of which {detector} flags no turn: {counts.not_clean} left out"
     if wanted.audited:
         yield f"only those in which the audit finds no flaw of the simulated user: {counts.flawed} left out"
@@ -152,20 +152,6 @@ def _find_pack_licence(saved: SavedExperiment | None) -> str:
         return load_without_documents(saved.experiment.scenario).licence or "not stated"
     except UsageError:
         return "not stated"
-
-
-def _find_model_licence(model: str) -> str:
-    known = CATALOGUE.get(model.lower())
-    return _UNKNOWN if known is None else known.licence
-
-
-def _escape_text(text: str) -> str:
-    """Return a text as one line in which nothing is Markdown or HTML."""
-    return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>#|!" else sign for sign in render_one_line(text))
-
-
-def _format_code(text: str) -> str:
-    return f"`{render_one_line(text).replace('`', chr(39))}`"
 
 
 def export_from_options(options: ExportOptions) -> SelectionCounts | ExportCounts | dict[Path, int]:

@@ -1,0 +1,189 @@
+"""Write a data set of dialogues: two files of replies, and the card that says how they were made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from hallulab.scenarios.files.atomic import write_atomically
+from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_count
+from hallulab.simulator.bench.build import write_labelled
+from hallulab.simulator.metrics.messages import Messages, MessageSample
+from hallulab.simulator.metrics.realism import compare_messages
+from hallulab.simulator.options.commands import DialogueOptions
+from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN
+from hallulab.simulator.planting.dialogue_rows import UNLABELLED as NO_LABEL
+from hallulab.simulator.planting.dialogues import Dialogue, DialogueSet
+from hallulab.simulator.planting.sides import UNLABELLED, PackSide
+from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.outputs import check_outputs
+from hallulab.simulator.report.card import (
+    choose_hub_licence,
+    escape_text,
+    find_model_licence,
+    format_code,
+    render_data_card,
+)
+from hallulab.simulator.report.realism import OURS, read_reference
+from hallulab.simulator.report.selection import ALIKE, RUN
+
+CARD = "README.md"
+_HOW_LABELLED = {
+    PLANTED: "sentences of a passage into which a rule planted an error: `spans` has its place, `meta.kind` "
+    "its kind, `meta.true_text` the words that stood there",
+    TWIN: "the same sentences without the error, right by their passage",
+    NO_LABEL: "the chatbot's own reply: nobody judged it, so it is neither right nor wrong",
+}
+
+
+def write_dialogues(made: DialogueSet, options: DialogueOptions) -> list[Path]:
+    """Write the files of a data set, and return their paths.
+
+    Raises:
+        OperationalError: a file cannot be written.
+    """
+    out = Path(options.out)
+    files = {side: out / f"{side}.jsonl" for side in made.sides}
+    check_outputs({f"--out {side}": path for side, path in files.items()})
+    for side, path in files.items():
+        write_labelled(path, made.replies[side])
+    write_atomically(out / CARD, render_dialogue_card(made, options))
+    return [*files.values(), out / CARD]
+
+
+def render_dialogue_card(made: DialogueSet, options: DialogueOptions) -> str:
+    """Return the card of a data set."""
+    experiment = made.experiment
+    models = sorted({one.conversation.model for one in made.dialogues}
+                    | {experiment.served_name(name) for name in experiment.user_models})  # fmt: skip
+    pack = made.scenario.licence or "not stated"
+    licences = {model: find_model_licence(model) for model in models}
+    head = {
+        "license": choose_hub_licence({pack, *licences.values()}),
+        "language": [experiment.language or made.scenario.language or "en"],
+        "task_categories": ["text-generation", "text-classification"],
+        "tags": ["hallulab", "conversational", "hallucination", "synthetic"],
+        "configs": [
+            {
+                "config_name": "default",
+                "data_files": [{"split": side, "path": f"{side}.jsonl"} for side in made.sides],
+            }
+        ],
+    }
+    lines = [
+        f"# {escape_text(made.scenario.title)}: simulated dialogues",
+        "",
+        f"{format_count(len(made.dialogues), 'dialogue')} of simulated users with chatbots, written by "
+        "`hallulab make-data dialogues`. A line is a reply, with the dialogue before it and its evidence.",
+        "",
+        "## How it was made",
+        "",
+        *(f"- {line}" for line in _describe_making(made, options)),
+        "",
+        "## Labels",
+        "",
+        "| `meta.labelled_by` | replies | |",
+        "|---|---|---|",
+        *_describe_labels(made),
+        "",
+        "A dialogue with an error ends there, and its twin is on the next line. No person labelled anything.",
+        "",
+        "## Split",
+        "",
+        *(f"- {line}" for line in _describe_split(made)),
+        "",
+        "## Quotas, in dialogues",
+        "",
+        "| | | wanted | there |",
+        "|---|---|---|---|",
+        *(f"| {one.of} | {escape_text(one.name)} | {one.wanted} | {one.met} |" for one in made.list_quotas()),
+        "",
+        "## Realism",
+        "",
+        *_describe_realism(made.dialogues),
+        "",
+        "## Limits",
+        "",
+        "- Users and chatbots are language models. What they say may be wrong, and is no advice.",
+        "- Planted errors are made by rules, in sentences of documents. Detectors that find them may miss "
+        "what chatbots make up in their own words.",
+        "- `meta.goals` is the kind of reply that is right for the user's goals (`answer`, `decline`, "
+        f"`ask-back`; `{UNLABELLED}`: the pack does not say). The reply may be of another kind.",
+        "",
+        "## Licence",
+        "",
+        f"- documents and personas: {escape_text(pack)}",
+        *(f"- model {format_code(model)}: {escape_text(licence)}" for model, licence in licences.items()),
+    ]
+    return render_data_card(head, lines)
+
+
+def _describe_making(made: DialogueSet, options: DialogueOptions) -> Iterator[str]:
+    experiment = made.experiment
+    yield f"hallulab {version('hallulab')}, scenario {format_code(made.scenario.name)}, seed {options.seed}"
+    names = sorted({experiment.served_name(name) for name in experiment.user_models})
+    turns = f"{experiment.min_turns} to {experiment.max_turns} turns"
+    yield f"users: {', '.join(map(format_code, names))}; {turns}"
+    saved = RunFolder(Path(options.out) / "runs" / next(iter(made.sides))).read_experiment()
+    makers = None if saved is None else saved.made_by
+    for bot in experiment.chatbots:
+        model = experiment.served_name(experiment.roles.get("chatbot", "default"))
+        shown = "" if makers is None else f", version {format_code(makers.version(bot.name))}"
+        yield f"chatbot {format_code(bot.name)} on model {format_code(model)}{shown}"
+    for reason, number in sorted(made.rejected.items()):
+        yield f"{number} simulated and replaced: {reason}"
+    kept = " (kept)" if options.keep_duplicates else ""
+    yield f"near duplicates (MinHash, runs of {RUN} words, Jaccard {ALIKE}): {made.near_duplicates}{kept}"
+    yield "`runs/` has the conversations with every call, `packs/` the documents and personas of each side"
+
+
+def _describe_labels(made: DialogueSet) -> Iterator[str]:
+    counts = Counter(str(one.meta["labelled_by"]) for rows in made.replies.values() for one in rows)
+    for name, how in _HOW_LABELLED.items():
+        yield f"| {name} | {counts[name]} | {how} |"
+    kinds = Counter(
+        str(one.meta["kind"])
+        for rows in made.replies.values()
+        for one in rows
+        if one.meta["labelled_by"] == PLANTED
+    )
+    if kinds:
+        yield ""
+        yield f"Errors: {', '.join(f'{kind} {number}' for kind, number in sorted(kinds.items()))}."
+
+
+def _describe_split(made: DialogueSet) -> Iterator[str]:
+    yield (
+        "No persona and no document is on both sides: each side's chatbots searched its own documents alone. "
+        "Dialogues and twins stay together."
+    )
+    for side, part in made.sides.items():
+        yield _describe_side(side, part, [one for one in made.dialogues if one.cell.side == side])
+
+
+def _describe_side(side: str, part: PackSide, own: Iterable[Dialogue]) -> str:
+    dialogues = format_count(len(list(own)), "dialogue")
+    personas = format_count(len({origin for origin, *_ in part.origins.values()}), "persona")
+    documents = format_count(len(part.scenario.documents), "document")
+    cut = f"{part.cut} {choose_noun(part.cut, 'goal', 'goals')}"
+    return f"{side}: {dialogues}, {personas}, {documents}; {cut} cut, whose documents are on the other side"
+
+
+def _describe_realism(dialogues: Iterable[Dialogue]) -> Iterator[str]:
+    """Yield a table of the users' messages beside people's; diversity is not in it, which needs a model."""
+    simulated = [
+        Messages((said.scenario, said.persona, said.seed), tuple(turn.user for turn in said.turns))
+        for said in (one.conversation for one in dialogues)
+    ]
+    _, rows = compare_messages(MessageSample(simulated, None), MessageSample(read_reference(None), None))
+    yield f"Users' messages beside those of {OURS} (docs/realism.md). A distance up to the floor is noise."
+    yield ""
+    yield "| | simulated | people | distance | floor |"
+    yield "|---|---|---|---|---|"
+    for row in rows:
+        if row.run.value is not None and row.floor is not None:
+            numbers = (row.run.value, row.reference.value, row.distance, row.floor)
+            shown = " | ".join(NOTHING if one is None else f"{one:.2f}" for one in numbers)
+            yield f"| {row.label} | {shown} |"
