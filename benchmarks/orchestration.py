@@ -3,8 +3,6 @@
 A whole experiment (five chatbots, two detectors) runs against an instant stub endpoint in another process.
 Its model calls a second are divided by those of a bare loop of the openai client in the same process and run.
 
-Then own bots are simulated beside a bare client (`benchmarks.own_bots`).
-
 `--live` serves smollm2-135m on vLLM and measures a smaller experiment at concurrency 16 and 1. A bare client
 then sends the same requests as fast as their dependencies allow: those of a conversation in order, all
 conversations at once. vLLM's prefix cache is on, but no measurement finds there what another one left.
@@ -30,7 +28,6 @@ import httpx2
 from openai import AsyncOpenAI
 
 from benchmarks.command import build_parser
-from benchmarks.own_bots import against_bare_client
 from hallulab.agents.machine.cache import silent
 from hallulab.agents.models.transport import make_network
 from hallulab.simulator.cli.main import COLLECTED_AFTER
@@ -118,22 +115,15 @@ def salted(request: httpx2.Request, salt: str) -> httpx2.Request:
 
 
 @contextmanager
-def run_stub(seconds: float = 0.0) -> Iterator[tuple[str, int]]:
-    """Start the stub endpoint, whose answers take so long each; yield its base URL and its process."""
-    command = [sys.executable, "-m", "hallulab.testing.endpoint", str(seconds)]
+def stub(seconds: float = 0.0, module: str = "hallulab.testing.endpoint") -> Iterator[str]:
+    """Start a stub endpoint, whose answers take so long each, in a process of its own; yield its base URL."""
+    command = [sys.executable, "-m", module, str(seconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1", process.pid
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
         finally:
             process.terminate()
-
-
-@contextmanager
-def stub(seconds: float = 0.0) -> Iterator[str]:
-    """Start the stub endpoint, and yield its base URL."""
-    with run_stub(seconds) as (base_url, _):
-        yield base_url
 
 
 async def measure_run(
@@ -181,7 +171,7 @@ async def against_stub(personas: int) -> dict[str, Any]:
     Args:
         personas: how many meet the five chatbots.
     """
-    with run_stub() as (base_url, _):
+    with stub() as base_url:
         await measure_run(base_url, "stub", 1, CONCURRENCY)  # builds the knowledge base, imports everything
         seconds, log = await measure_run(base_url, "stub", personas, CONCURRENCY)
         # Detectors ask many things at once, so the bare loop gets every request free of the others.
@@ -225,9 +215,7 @@ async def main() -> None:
     parser.add_argument("--model", default="smollm2-135m", help="the model of --live")
     parser.add_argument("--personas", type=int, default=PERSONAS, help="how many meet the five chatbots")
     options = parser.parse_args()
-    with run_stub() as (base_url, process):  # first: nothing has loaded an embedding model yet
-        own = await against_bare_client(base_url, process)
-    result = await against_stub(options.personas) | own
+    result = await against_stub(options.personas)
     if options.live:
         result.update(await against_vllm(options.model))
     print(json.dumps(result))
