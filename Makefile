@@ -53,8 +53,9 @@ numbers: replay  ## every number of the docs that recordings allow; tests hold t
 	$(BIN)/python -m benchmarks.capable_model --docs docs/studies/trust.md
 	for module in corrected_gold planted_report; do $(BIN)/python -m benchmarks.$$module || exit 1; done
 
-bench: $(STAMP)  ## what the runner costs (docs/studies/scale.md)
+bench: $(STAMP)  ## what the runner costs (docs/studies/scale.md, docs/studies/side-by-side.md)
 	$(BIN)/python -m benchmarks.orchestration
+	$(BIN)/python -m benchmarks.peers --tools bare 'hallulab, plug-in' 'hallulab, endpoint' 'hallulab, callable' --killed 0
 
 docs: $(STAMP)  ## the documentation as a site, into site/; needs no network, and a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build

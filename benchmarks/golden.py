@@ -40,7 +40,7 @@ _MASKS = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?"), "TIME"),
     (re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{12,64}\b"), "DIGEST"),
     (re.compile(r'("versions?": ?)(?:"[^"]*"|\{[^{}]*\})'), r'\1"VERSION"'),
-    (re.compile(r'("(?:seconds|cold_s|p50_ms|p95_ms)": ?)[0-9.]+'), r'\1"TIME"'),
+    (re.compile(r'("(?:seconds|cold_s|p50_ms|p95_ms|memory_mb)": ?)[0-9.]+'), r'\1"TIME"'),
     (re.compile(r"^[a-z]+ing .*\d:\d\d:\d\d left .*\n", re.MULTILINE), ""),
 )
 """What may differ between revisions, and what stands in its place."""

@@ -3,8 +3,6 @@
 A whole experiment (five chatbots, two detectors) runs against an instant stub endpoint in another process.
 Its model calls a second are divided by those of a bare loop of the openai client in the same process and run.
 
-Then own bots are simulated beside a bare client (`benchmarks.own_bots`).
-
 The last line of the output is a JSON object.
 """
 
@@ -26,7 +24,6 @@ import httpx2
 from openai import AsyncOpenAI
 
 from benchmarks.command import build_parser
-from benchmarks.own_bots import against_bare_client
 from hallulab.agents.models.transport import make_network
 from hallulab.simulator.cli.main import COLLECTED_AFTER
 from hallulab.simulator.engine.models import RunSettings
@@ -66,22 +63,15 @@ class RequestLog(httpx2.AsyncBaseTransport):
 
 
 @contextmanager
-def run_stub(seconds: float = 0.0) -> Iterator[tuple[str, int]]:
-    """Start the stub endpoint, whose answers take so long each; yield its base URL and its process."""
-    command = [sys.executable, "-m", "hallulab.testing.endpoint", str(seconds)]
+def stub(seconds: float = 0.0, module: str = "hallulab.testing.endpoint") -> Iterator[str]:
+    """Start a stub endpoint, whose answers take so long each, in a process of its own; yield its base URL."""
+    command = [sys.executable, "-m", module, str(seconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1", process.pid
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
         finally:
             process.terminate()
-
-
-@contextmanager
-def stub(seconds: float = 0.0) -> Iterator[str]:
-    """Start the stub endpoint, and yield its base URL."""
-    with run_stub(seconds) as (base_url, _):
-        yield base_url
 
 
 async def measure_run(base_url: str, personas: int) -> tuple[float, RequestLog]:
@@ -124,7 +114,7 @@ async def against_stub(personas: int) -> dict[str, Any]:
     Args:
         personas: how many meet the five chatbots.
     """
-    with run_stub() as (base_url, _):
+    with stub() as base_url:
         await measure_run(base_url, 1)  # builds the knowledge base, imports everything
         seconds, log = await measure_run(base_url, personas)
         bodies = log.bodies()
@@ -143,9 +133,7 @@ async def main() -> None:
     parser = build_parser("orchestration", __doc__)
     parser.add_argument("--personas", type=int, default=PERSONAS, help="how many meet the five chatbots")
     options = parser.parse_args()
-    with run_stub() as (base_url, process):  # first: nothing has loaded an embedding model yet
-        own = await against_bare_client(base_url, process)
-    print(json.dumps(await against_stub(options.personas) | own))
+    print(json.dumps(await against_stub(options.personas)))
 
 
 if __name__ == "__main__":

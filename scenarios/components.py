@@ -6,8 +6,9 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module, invalidate_caches
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
@@ -41,7 +42,15 @@ Made = TypeVar("Made")
 
 def list_entry_points(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name."""
-    return {point.name: point for point in entry_points(group=group)}
+    return dict(_read_entry_points(entry_points, group, tuple(sys.path)))
+
+
+@lru_cache(maxsize=16)
+def _read_entry_points(
+    read: Callable[..., Iterable[EntryPoint]], group: str, path: tuple[str, ...]
+) -> dict[str, EntryPoint]:
+    # Reading those of all distributions takes 10 ms, and a chatbot is made for each conversation.
+    return {point.name: point for point in read(group=group)}
 
 
 def import_constants(package: str, constant: str) -> dict[str, Any]:

@@ -37,6 +37,17 @@ _BEGINNING = 16 * _EXCERPT
 
 JSON = "application/json"
 
+_VALUE = "hallulab.value"
+"""Key in a response's extensions of its JSON value."""
+
+
+def build_response(status: int, value: Any, headers: Mapping[str, str] | None = None) -> httpx2.Response:
+    """Return an answer with a JSON value, which `read_value` returns without parsing it again."""
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return httpx2.Response(
+        status, content=content, headers={"Content-Type": JSON, **(headers or {})}, extensions={_VALUE: value}
+    )
+
 
 def read_object(response: httpx2.Response) -> dict[str, Any]:
     """Return the JSON object of an answer, or a complaint that quotes an answer that is none.
@@ -51,7 +62,7 @@ def read_object(response: httpx2.Response) -> dict[str, Any]:
 
 def read_value(response: httpx2.Response) -> Any:
     """Return the JSON value of an answer; None if `receive` found none in it, or one nested too deep."""
-    return response.json() if response.headers["Content-Type"] == JSON else None
+    return response.extensions.get(_VALUE)
 
 
 async def read_body(response: httpx2.Response, asked: str, redaction: Redaction) -> bytes:
@@ -131,9 +142,7 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
         pause = read_delay(value)
     headers = {} if pause is None else {"Retry-After": str(pause)}
     if value is not None:
-        content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-        headers["Content-Type"] = JSON
-        return httpx2.Response(status, content=content, headers=headers)
+        return build_response(status, value, headers)
     # Cut after the redaction, because half a key would not be found. The first cut is for speed and may leave
     # half a key, so the characters within its reach are dropped.
     begins = redaction.text(text[:_BEGINNING])

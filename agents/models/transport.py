@@ -28,7 +28,15 @@ from hallulab.agents.models.answers import (
 )
 from hallulab.agents.models.complaints import describe_no_completion, is_broken, is_retryable, read_pause
 from hallulab.agents.models.endpoints import SCRIPTED, Credentials
-from hallulab.agents.models.receiving import JSON, LARGEST, find_answer_flaw, read_object, read_value, receive
+from hallulab.agents.models.receiving import (
+    JSON,
+    LARGEST,
+    build_response,
+    find_answer_flaw,
+    read_object,
+    read_value,
+    receive,
+)
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.replicas import Replicas, most_tokens
@@ -209,7 +217,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             kept = await self._ask(_rebuild_request(request, call), call.key, call)
             call.record.latency_s = float(kept["latency_s"])
         headers = {"Retry-After": str(kept["retry_after"])} if "retry_after" in kept else None
-        return httpx2.Response(kept["status"], json=kept["body"], headers=headers)
+        return build_response(kept["status"], kept["body"], headers)
 
     def find(self, call: ModelCall) -> Mapping[str, Any] | None:
         """Return the known answer to a request, as recordings keep it; None: an endpoint must be asked.

@@ -188,11 +188,11 @@ class StubProtocol(asyncio.Protocol):
             self._transport.write(part)
 
 
-async def serve(seconds: float) -> None:
+async def serve(seconds: float, protocol: type[StubProtocol] = StubProtocol) -> None:
     """Listen until stdin closes; each answer takes so long."""
-    StubProtocol.seconds = seconds
+    protocol.seconds = seconds
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(StubProtocol, "127.0.0.1", 0)
+    server = await loop.create_server(protocol, "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     server.close()

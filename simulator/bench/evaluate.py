@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import resource
 import statistics
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -48,6 +50,8 @@ class Evaluation:
     told_origin: bool = False
     train_s: float | None = None
     """Seconds of training here; None without training here."""
+    memory_mb: float | None = None
+    """Megabytes (10⁶ bytes) by which this process's highest memory grew; None: others judged."""
     probabilities: bool = True
     """True if its scores are meant as probabilities."""
     fold_thresholds: tuple[float, ...] = ()
@@ -77,6 +81,7 @@ async def evaluate(
         OperationalError: a worker, the endpoint or the recording failed.
         ReplayMiss: the recording lacks an answer.
     """
+    before = _measure_peak_mb() if jury is None else None
     jury = jury or ReplyJudge(ReplyExecutor([detector]))
     started = time.perf_counter()
     # Neighbours, which may share answers of models, stay in one part.
@@ -100,8 +105,15 @@ async def evaluate(
         told_origin=detector.traits.reads_origin,
         probabilities=detector.traits.probabilities,
         train_s=train_s,
+        memory_mb=None if before is None else _measure_peak_mb() - before,
         version=detector.version,
     )
+
+
+def _measure_peak_mb() -> float:
+    """Return the most memory that this process ever had, in 10⁶ bytes."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
 def join_folds(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> Evaluation:
@@ -118,6 +130,7 @@ def join_folds(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> 
     back = sorted(range(len(order)), key=order.__getitem__)
     thresholds = tuple(fold.threshold for fold in folds if fold.threshold is not None)
     trained = [fold.train_s for fold in folds if fold.train_s is not None]
+    grown = [fold.memory_mb for fold in folds if fold.memory_mb is not None]
     return dataclasses.replace(
         folds[0],
         threshold=statistics.fmean(thresholds) if len(thresholds) == len(folds) else None,
@@ -126,6 +139,7 @@ def join_folds(folds: Sequence[Evaluation], places: Sequence[Sequence[int]]) -> 
         seconds=sum(fold.seconds for fold in folds),
         latencies_s=tuple(latencies[place] for place in back),
         train_s=sum(trained) if trained else None,
+        memory_mb=sum(grown) if grown else None,
         fold_thresholds=thresholds,
         version="",
     )
@@ -212,6 +226,7 @@ class Costs(Frozen):
     cold_s: Rounded | None
     p50_ms: Rounded | None
     p95_ms: Rounded | None
+    memory_mb: Rounded | None = None
     batched: bool
     told_origin: bool
 
@@ -250,6 +265,7 @@ def compute_costs(evaluation: Evaluation) -> Costs:
         cold_s=evaluation.cold_s,
         p50_ms=None if p50 is None else float(p50),
         p95_ms=None if p95 is None else float(p95),
+        memory_mb=evaluation.memory_mb,
         batched=evaluation.batched,
         told_origin=evaluation.told_origin,
     )

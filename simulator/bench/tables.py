@@ -91,6 +91,9 @@ COSTS = (
     Column("p50 ms", "p50_ms", "median time of the other scored replies", build_decimal_format(1),
            short="p50\nms"),
     Column("p95 ms", "p95_ms", "95th percentile of these times", build_decimal_format(1), short="p95\nms"),
+    Column("Memory MB", "memory_mb",
+           "growth of the process's highest memory while it judged, without servers and processes of its own",
+           build_decimal_format(0), short="+MB"),
 )  # fmt: skip
 """For `rows` at response level."""
 

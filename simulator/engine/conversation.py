@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Response
-from autogen_agentchat.conditions import FunctionalTermination, MaxMessageTermination, StopMessageTermination
+from autogen_agentchat.conditions import FunctionalTermination
 from autogen_agentchat.messages import BaseChatMessage, StopMessage, StructuredMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import CancellationToken
@@ -305,9 +305,10 @@ async def _run_team(
     """
     team = RoundRobinGroupChat(
         [asking, answering],
-        termination_condition=StopMessageTermination()
-        | FunctionalTermination(lambda messages: is_over(answering.turns))
-        | MaxMessageTermination(messages),
+        termination_condition=FunctionalTermination(
+            lambda said: isinstance(said[-1], StopMessage) or is_over(answering.turns)
+        ),
+        max_turns=messages,
         custom_message_types=[StructuredMessage[UserMove], StructuredMessage[Turn]],
     )
     token = CancellationToken()

@@ -67,7 +67,7 @@ def asked(folder: Path, url: str | None = None) -> TableArguments:
 
 def numbers(report: TableReport) -> list[Any]:
     """What a report says, without what took which time."""
-    timed = {"seconds", "train_s", "cold_s", "p50_ms", "p95_ms", "replayed_calls"}
+    timed = {"seconds", "train_s", "cold_s", "p50_ms", "p95_ms", "memory_mb", "replayed_calls"}
     return [
         {
             **line,

@@ -22,8 +22,8 @@ from hallulab.testing.endpoint import MODEL, completion, serve_stub
 from tests.simulator.engine.dying_workers import die_in
 from tests.simulator.engine.worker_places import PLACES, WorkerPlace, open_place, read_keys
 
-TIMES = {"seconds", "cold_s", "p50_ms", "p50_ms_sd", "p95_ms", "pareto"}
-"""Fields that hold what the clock said, or follow from it."""
+TIMES = {"seconds", "cold_s", "p50_ms", "p50_ms_sd", "p95_ms", "memory_mb", "pareto"}
+"""Fields that hold what clock and memory said, or follow from it."""
 SWEEP = "detector: direct-judge\ngrid: {sentences: [false, true]}\nrepeats: 2\n"
 
 

@@ -11,7 +11,7 @@ from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import BRIEF
 from hallulab.scenarios.transcript import Judgement, Origin, Span, TurnView
-from hallulab.simulator.bench.evaluate import Missing, count_reasons, evaluate, join_folds
+from hallulab.simulator.bench.evaluate import Missing, compute_costs, count_reasons, evaluate, join_folds
 from tests.builders import labelled
 
 
@@ -131,6 +131,13 @@ async def test_a_fold_without_a_threshold_leaves_none_to_tell() -> None:
 
 def failed(reason: str) -> Judgement:
     return Judgement(outcome="failed", error=reason)
+
+
+async def test_memory_is_what_the_process_grew_by_while_it_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    peaks = iter([100.0, 140.5])
+    monkeypatch.setattr("hallulab.simulator.bench.evaluate._measure_peak_mb", lambda: next(peaks))
+    found = await evaluate(Lengths(), replies("a", "bb"), 4)
+    assert compute_costs(found).memory_mb == 40.5
 
 
 def test_reasons_are_counted_the_most_frequent_first() -> None:

@@ -106,6 +106,7 @@ def test_every_number_of_a_row() -> None:
         "cold_s": None,
         "p50_ms": None,
         "p95_ms": None,
+        "memory_mb": None,
         "batched": False,
         "told_origin": False,
     }
