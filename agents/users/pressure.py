@@ -23,16 +23,15 @@ from hallulab.agents.models.prompt import format_dialogue, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.agents.users.flaws import MIN_TURNS, find_message_flaws
 from hallulab.agents.users.personas import request_in_language
+from hallulab.agents.users.questions import asks_something, word_question
 from hallulab.agents.users.user import (
     MAX_TOKENS,
     RETRY_TEMPERATURE,
     TEMPERATURE,
     UserFailed,
     UserMove,
-    asks_something,
     clean,
     turn_seed,
-    word_question,
 )
 from hallulab.agents.versions import compute_version
 from hallulab.scenarios.attacks.falsehoods import DETAILS

@@ -10,12 +10,13 @@ from pathlib import Path
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_count
 from hallulab.simulator.bench.build import write_labelled
-from hallulab.simulator.metrics.messages import Messages, MessageSample
+from hallulab.simulator.metrics.message_sample import MessageSample
+from hallulab.simulator.metrics.messages import Messages
 from hallulab.simulator.metrics.realism import compare_messages
 from hallulab.simulator.options.commands import DialogueOptions
-from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN
+from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN, Dialogue
 from hallulab.simulator.planting.dialogue_rows import UNLABELLED as NO_LABEL
-from hallulab.simulator.planting.dialogues import Dialogue, DialogueSet
+from hallulab.simulator.planting.dialogues import DialogueSet
 from hallulab.simulator.planting.sides import UNLABELLED, PackSide
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs
@@ -26,7 +27,7 @@ from hallulab.simulator.report.card import (
     format_code,
     render_data_card,
 )
-from hallulab.simulator.report.realism import OURS, read_reference
+from hallulab.simulator.report.people import read_people
 from hallulab.simulator.report.selection import ALIKE, RUN
 
 CARD = "README.md"
@@ -177,13 +178,19 @@ def _describe_realism(dialogues: Iterable[Dialogue]) -> Iterator[str]:
         Messages((said.scenario, said.persona, said.seed), tuple(turn.user for turn in said.turns))
         for said in (one.conversation for one in dialogues)
     ]
-    _, rows = compare_messages(MessageSample(simulated, None), MessageSample(read_reference(None), None))
-    yield f"Users' messages beside those of {OURS} (docs/realism.md). A distance up to the floor is noise."
+    references = read_people([])
+    people = [MessageSample(one.conversations, None) for one in references]
+    _, rows = compare_messages(MessageSample(simulated, None), people)
+    names = [one.name for one in references]
+    sources = ", ".join(one.source for one in references)
+    yield f"Users' messages beside people's: {sources} (docs/realism.md). A distance up to the floor is noise."
     yield ""
-    yield "| | simulated | people | distance | floor |"
-    yield "|---|---|---|---|---|"
+    yield f"| | simulated | {' | '.join(f'{name} | distance | floor' for name in names)} |"
+    yield f"|---|---|{'---|---|---|' * len(names)}"
     for row in rows:
-        if row.run.value is not None and row.floor is not None:
-            numbers = (row.run.value, row.reference.value, row.distance, row.floor)
+        if row.run.value is not None and any(one.floor is not None for one in row.comparisons):
+            numbers = [row.run.value]
+            for one in row.comparisons:
+                numbers += [one.people.value, one.distance, one.floor]
             shown = " | ".join(NOTHING if one is None else f"{one:.2f}" for one in numbers)
             yield f"| {row.label} | {shown} |"
