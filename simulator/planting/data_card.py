@@ -183,7 +183,7 @@ def _describe_realism(dialogues: Iterable[Dialogue]) -> Iterator[str]:
     _, rows = compare_messages(MessageSample(simulated, None), people)
     names = [one.name for one in references]
     sources = ", ".join(one.source for one in references)
-    yield f"Users' messages beside people's: {sources} (docs/realism.md). A distance up to the floor is noise."
+    yield f"Beside people's messages: {sources} (docs/realism.md). A distance up to the floor is noise."
     yield ""
     yield f"| | simulated | {' | '.join(f'{name} | distance | floor' for name in names)} |"
     yield f"|---|---|{'---|---|---|' * len(names)}"
