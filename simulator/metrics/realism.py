@@ -147,7 +147,8 @@ def compute_sample_distances(
             side.accumulate(measure.field, support, held) for side, held in zip(sides, weights, strict=True)
         )
         # The area between the two distribution functions; both are 1 from the last number on.
-        return np.abs(first - second) @ np.append(np.diff(support), 0)
+        areas: Floats = np.abs(first - second) @ np.append(np.diff(support), 0)
+        return areas
     one, other = (side.values(measure, held, size) for side, held in zip(sides, weights, strict=True))
     if measure.distance == "difference":
         return np.abs(one - other)

@@ -82,7 +82,7 @@ ELSEWHERE = {
     "numbers of texts that other functions of the table have read": """
         correct describe_corrections compare_corrected compare_estimates compare_chatbots find_set_aside
         collect_calls compare_labels
-        count_annotations collect_judged_turns collect_placed_turns compute_self_bleu
+        count_annotations collect_judged_turns collect_placed_turns compute_self_bleu summarize_reference
         read_accuracies read_documents read_folder copy_documents
     """,
 }
