@@ -217,7 +217,7 @@ class ConversationOptions:
         int | None, Flag("Replies before the user may stop.", panel="Conversations", default="2")
     ] = None
     max_turns: Annotated[
-        int | None, Flag("Replies after which a conversation stops.", panel="Conversations", default="4")
+        int | None, Flag("Replies after which a conversation stops.", panel="Conversations", default="8")
     ] = None
     reply_tokens: Annotated[
         int | None,
