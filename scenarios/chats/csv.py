@@ -69,7 +69,7 @@ def build_csv_rows(marked: Marked, without: frozenset[str]) -> Iterator[list[str
             one.id, str(number), user, reply, encode_json(parts["passages"]),
             encode_json(own.query),
             encode_json(parts["steps"]), encode_json(parts["spans"]), one.chatbot, one.model,
-            encode_json(whole), _YES, encode_json(parts["verdicts"]), own.goal or "",
+            encode_json(whole), _YES, encode_json(parts["verdicts"]), encode_json(own.goal),
         )  # fmt: skip
         yield [f"'{cell}" if cell.startswith("'") or is_formula(cell) else cell for cell in cells]
 
@@ -288,7 +288,7 @@ def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading)
 def _read_beside(row: Mapping[str, str]) -> TurnAbout:
     cells = {key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps", "verdicts")}
     cells["query"] = _parse_value(row["query"] or "null", "query")
-    cells["goal"] = row.get("goal") or None
+    cells["goal"] = _parse_value(row.get("goal") or "null", "goal")
     (own,) = read_about({"turns": [cells]}).turns or ()
     return own
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, Self, get_args
 
 from hallulab.scenarios.packs.goals import Expected, GoalLabel
@@ -16,7 +17,7 @@ from hallulab.scenarios.text.declining import classify_reply, find_declining
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
-from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
+from hallulab.simulator.metrics.metric import LAST, CsvTable, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import CHATBOT, PERCENT, Column, is_lacking
 from hallulab.simulator.statistics.intervals import (
@@ -29,7 +30,7 @@ from hallulab.simulator.statistics.intervals import (
 from hallulab.simulator.statistics.sums import PersonSums
 
 Deed = Literal["answered", "hedged", "declined", "asked-back"]
-"""What a reply does; `hedged`: it claims something beside a refusal, and rules cannot tell which prevails."""
+"""The deed of a reply; `hedged`: it claims something beside a refusal, which may be right or not."""
 
 EXPECTED: tuple[Expected, ...] = get_args(Expected)
 DEEDS: tuple[Deed, ...] = get_args(Deed)
@@ -38,7 +39,9 @@ _RIGHT = {
     ("answer", "answered"), ("answer", "hedged"), ("decline", "declined"), ("ask-back", "asked-back"),
 }  # fmt: skip
 
-_ASKS = re.compile(r"\byour?\b[^?]*\?\W*\Z|\b(?:need to know|tell me|let me know(?! if\b))\b", re.IGNORECASE)
+_ASKS = re.compile(
+    r"\byour?\b[^?]{0,300}\?\W{0,9}\Z|\b(?:need to know|tell me|let me know(?! if\b))\b", re.IGNORECASE
+)
 _CONTRADICTION = re.compile(
     r"\b(?:contradict|disagree|inconsisten|conflicting\b|differ(?:s|ed|ing)?\b)", re.IGNORECASE
 )
@@ -108,10 +111,8 @@ class GoalReplyRow(Frozen):
     """Replies read by what is expected and what they do."""
 
 
-_COUNTS = [
-    Column("", f"deeds.{expected}.{deed}", f"replies that should {expected}: {deed}")
-    for expected, deed in _CELLS
-]
+_COUNTS = [Column("", f"deeds.{expected}.{deed}") for expected, deed in _CELLS]
+"""Columns of the CSV file alone."""
 
 
 class GoalReplies(TableMetric[GoalReplyRow]):
@@ -124,23 +125,20 @@ class GoalReplies(TableMetric[GoalReplyRow]):
         CHATBOT,
         Column("Right %", "right", "share of the replies read that do what the goal's label expects", PERCENT,
                beside="right_ci95", short="Right %"),
-        Column("of", "read", "replies read: those to labelled goals that answer, decline or ask back",
-               short="of"),
+        Column("of", "read", "replies to labelled goals that answer, decline or ask back", short="of"),
         Column("Over-answered %", "over_answered",
-               "share that answers, without any refusal, where the documents have no answer or contradict "
-               "each other", PERCENT, short="Over-\nanswered %"),
-        Column("of", "expected.decline", "replies read that should decline"),
+               "share that answers, without any refusal, where it should decline", PERCENT,
+               short="Over-\nanswered %"),
+        Column("of", "expected.decline", "replies that should decline"),
         Column("Over-declined %", "over_declined", "share that declines where the documents have the answer",
                PERCENT, short="Over-\ndeclined %"),
-        Column("of", "expected.answer", "replies read that should answer"),
-        Column("Asked back %", "asked_back",
-               "share that asks the user where the answer depends on what only the user knows", PERCENT,
+        Column("of", "expected.answer", "replies that should answer"),
+        Column("Asked back %", "asked_back", "share that asks the user where it should", PERCENT,
                short="Asked\nback %"),
-        Column("of", "expected.ask-back", "replies read that should ask back"),
+        Column("of", "expected.ask-back", "replies that should ask back"),
         Column("Coverage %", "coverage", "share of the turns about labelled goals whose reply is read",
                PERCENT, short="Cov.\n%", warns=is_lacking),
         Column("of", "turns", "turns about labelled goals"),
-        *_COUNTS,
     )  # fmt: skip
 
     def __init__(self, run: RunFacts) -> None:
@@ -173,6 +171,12 @@ class GoalReplies(TableMetric[GoalReplyRow]):
             for name in self.run.chatbots
             if (people := [numbers for _, numbers in self._sums.items((name,))])
         ]
+
+    @classmethod
+    def csv(cls, report: RunReport) -> CsvTable | None:
+        """Return the table with the counts of all replies read, by what is expected and what they do."""
+        table = super().csv(report)
+        return None if table is None else replace(table, columns=(*table.columns, *_COUNTS))
 
     @classmethod
     def hints(cls, report: RunReport) -> Sequence[str]:

@@ -26,6 +26,7 @@ from hallulab.scenarios.chats import cells, conventions, formats, otel, span_fil
 from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs import markdown
+from hallulab.scenarios.packs.goals import GoalLabel
 from hallulab.scenarios.packs.kinds import (
     html,
     mail,
@@ -61,6 +62,7 @@ from hallulab.simulator.metrics import (
     annotations,
     blame,
     diversity,
+    goal_replies,
     hallucinations,
     messages,
     obedience,
@@ -377,6 +379,13 @@ TABLE: dict[Callable[..., Any], Case] = {
     declining.is_declining: declining.is_declining,
     declining.find_declining: declining.find_declining,
     declining.classify_reply: declining.classify_reply,
+    goal_replies.find_deed: lambda text: [
+        goal_replies.find_deed(text, label)
+        for label in (
+            GoalLabel(expect="ask-back", because="depends", needs="a date"),
+            GoalLabel(expect="decline", because="contradiction", documents=("a",), says=("your", "7 days")),
+        )
+    ],
     framing.find_unclaimed: framing.find_unclaimed,
     framing.find_lead_in: framing.find_lead_in,
     spans.compute_unknown_share: lambda text: spans.compute_unknown_share(text, {"fee"}),

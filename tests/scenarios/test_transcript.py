@@ -143,3 +143,10 @@ def test_a_blank_passage_is_none_to_whoever_reads_a_turn() -> None:
 def test_a_blank_passage_is_none_to_whoever_judges() -> None:
     assert TurnView(question="q", reply="r", passages=(*BLANKS, SAYS)).passages == (SAYS,)
     assert TurnView(question="q", reply="r", passages=BLANKS).passages == ()
+
+
+def test_a_turn_without_a_goal_is_written_as_ever() -> None:
+    turn = Turn(index=0, user="When?", reply="In May.")
+    assert "goal" not in turn.model_dump_json()
+    about = turn.model_copy(update={"goal": "Learn the time"})
+    assert Turn.model_validate_json(about.model_dump_json()) == about

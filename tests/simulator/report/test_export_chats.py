@@ -51,7 +51,7 @@ passages = st.builds(
     score=st.none() | st.floats(-1, 1),
 )  # fmt: skip
 turns = st.builds(
-    Turn, index=st.just(0), user=texts, reply=texts, query=st.none() | texts,
+    Turn, index=st.just(0), user=texts, reply=texts, query=st.none() | texts, goal=st.none() | texts,
     passages=st.lists(passages, max_size=2).map(tuple),
     steps=st.lists(st.builds(Step, name=texts, text=texts), max_size=2).map(tuple),
 )  # fmt: skip

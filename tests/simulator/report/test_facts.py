@@ -8,10 +8,11 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs import pack_files
-from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.packs.goals import GoalLabel
+from hallulab.scenarios.packs.pack import Document, Persona
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
-from hallulab.simulator.report.facts import get_personas
+from hallulab.simulator.report.facts import collect_labels, get_personas
 from hallulab.simulator.report.shards import count_part
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.tiny_pack import make_pack
@@ -35,6 +36,13 @@ def saved(pack: Path) -> SavedExperiment:
     return SavedExperiment(
         experiment=Experiment(scenario=str(pack), chatbots=("vanilla",)), identity={}, detectors={}
     )
+
+
+def test_labels_are_found_by_persona_and_goal() -> None:
+    given = {"goals": ["a", {"goal": "b", "expect": "answer"}], "messages": ["When?"]}
+    people = [Persona.model_validate({"id": id, **given}) for id in ("ann", "bea")]
+    answer = GoalLabel(expect="answer")
+    assert collect_labels(people) == {("ann", "b"): answer, ("bea", "b"): answer}
 
 
 def test_personas_are_read_without_the_documents(tmp_path: Path, read: list[Path]) -> None:
