@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from hallulab.agents.users.personas import draw_manner, find_manner
 from hallulab.chatbots.registry import collect_instructions
@@ -22,22 +22,23 @@ from hallulab.scenarios.attacks.attack import (
     draw_user_order,
     hash_attack,
 )
-from hallulab.scenarios.attacks.falsehoods import choose_pressure
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import format_count
-from hallulab.scenarios.transcript import Branch, Conversation, Pressure, PressureKind, Turn
+from hallulab.scenarios.transcript import Branch, Conversation, Turn
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage
 from hallulab.simulator.records.choices import (
     choose_language,
     compute_scenario_version,
     count_users,
+    draw_pressure,
     draw_user_model,
     enumerate_users,
     get_model_name,
+    require_falsehoods,
     select_personas,
 )
 from hallulab.simulator.records.experiment import Component, Experiment
@@ -131,17 +132,11 @@ def check_plan(experiment: Experiment, scenario: Scenario) -> None:
     """Check that the experiment can be planned.
 
     Raises:
-        UsageError: a persona does not exist, there are more conversations than `MOST_CONVERSATIONS`, or users
-            are to press for something and the documents have nothing to press for.
+        UsageError: a persona does not exist, there are more conversations than `MOST_CONVERSATIONS`, or the
+            documents have no falsehood for `pressure`.
     """
-    selected = select_personas(experiment, scenario)
-    for kind in experiment.pressure if selected else ():
-        if choose_pressure(kind, scenario.documents, selected[0], experiment.seed) is None:
-            raise UsageError(
-                f"field `pressure`: for {kind!r}, the documents of {scenario.name} have nothing to press "
-                f"for: {_NOTHING_TO_PRESS_FOR[kind == 'crescendo']}. Leave this kind out."
-            )
-    personas, chatbots = len(selected), len(experiment.chatbots)
+    require_falsehoods(experiment, scenario)
+    personas, chatbots = len(select_personas(experiment, scenario)), len(experiment.chatbots)
     wanted = count_users(experiment, scenario) * chatbots
     if wanted <= MOST_CONVERSATIONS:
         return
@@ -172,7 +167,7 @@ def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVe
         if (attack := experiment.attack) is not None:
             given = attack.user_injections
             order = draw_user_order(given, attack.seed, experiment.min_turns, persona.id, seed)
-        pressure = _draw_pressure(experiment, scenario, persona, seed)
+        pressure = draw_pressure(experiment, scenario, persona, seed)
         own_manner = persona.messages or pressure
         manner = None if own_manner else draw_manner(experiment.manners, persona.id, seed)
         pressed = {} if pressure is None else {"pressure": pressure.model_dump(mode="json")}
@@ -203,21 +198,6 @@ def _build_jobs(experiment: Experiment, scenario: Scenario, made_by: ComponentVe
                 pressure=pressure,
             )
             yield Job(key, persona, bot, order)
-
-
-def _draw_pressure(
-    experiment: Experiment, scenario: Scenario, persona: Persona, seed: int
-) -> Pressure | None:
-    """Draw how a user presses, and for what, whichever chatbot it talks with; None: it does not press."""
-    kind = None if persona.messages else draw_manner(experiment.pressure, persona.id, seed)
-    # It is one of these kinds, which the type of the draw does not say.
-    return kind and choose_pressure(cast(PressureKind, kind), scenario.documents, persona, seed)
-
-
-_NOTHING_TO_PRESS_FOR = (
-    "rules can make none of their sentences false, and know English only",
-    "they have a word about each of the details that such a user asks for",
-)
 
 
 REPLIES = 1

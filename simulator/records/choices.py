@@ -5,15 +5,18 @@ from __future__ import annotations
 import random
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from hallulab.agents.models.model import DEFAULT_MODEL
 from hallulab.agents.serving.catalogue import DEFAULT_CPU_MODEL
 from hallulab.agents.users.personas import draw_manner
+from hallulab.scenarios.attacks.falsehoods import choose_pressure
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.text.languages import ENGLISH
+from hallulab.scenarios.transcript import Pressure, PressureKind
 from hallulab.simulator.records.experiment import Experiment
 
 
@@ -80,6 +83,34 @@ def draw_user_model(experiment: Experiment, persona: str, seed: int) -> str:
     names = experiment.user_models
     # The same draw as of manners; there is always a name, which its type does not say.
     return draw_manner(names, persona, seed) or names[0]
+
+
+def draw_pressure(experiment: Experiment, scenario: Scenario, persona: Persona, seed: int) -> Pressure | None:
+    """Draw how a user presses, and for what, whichever chatbot it talks with; None: it does not press."""
+    kind = None if persona.messages else draw_manner(experiment.pressure, persona.id, seed)
+    if kind is None:
+        return None
+    # It is one of these kinds, which the type of the draw does not say.
+    return choose_pressure(cast(PressureKind, kind), scenario.documents, persona, seed)
+
+
+def require_falsehoods(experiment: Experiment, scenario: Scenario) -> None:
+    """Check that the documents have what users press for.
+
+    Raises:
+        UsageError: they have nothing for a kind of `pressure`.
+    """
+    for kind in experiment.pressure if scenario.personas else ():
+        if choose_pressure(kind, scenario.documents, scenario.personas[0], experiment.seed) is None:
+            why = (
+                "they have a word about each of the details that such a user asks for"
+                if kind == "crescendo"
+                else "rules can make none of their sentences false, and know English only"
+            )
+            raise UsageError(
+                f"field `pressure`: for {kind!r}, the documents of {scenario.name} have nothing to press "
+                f"for: {why}. Leave this kind out."
+            )
 
 
 def compute_scenario_version(scenario: Scenario) -> str:
