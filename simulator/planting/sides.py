@@ -3,10 +3,10 @@
 The split is made before anything is simulated. A chatbot searches only the documents of its own side, so no
 passage of a test document is in a training dialogue, and no dialogue has to be left out afterwards.
 
-Documents are drawn for the test side, and then moved one by one between the sides as long as that is better:
-more goals keep their documents, and each topic has nearer to the wanted share of its personas on the test
-side. A persona is on the side that has the documents of more of its goals. It keeps these goals, and the
-others are cut: no chatbot of its side could answer them.
+Documents are drawn for the test side, and then moved between the sides, one or all of a persona at a time, as
+long as that is better: more goals keep their documents, and each topic has nearer to the wanted share of its
+personas on the test side. A persona is on the side that has the documents of more of its goals. It keeps
+these goals, and the others are cut: no chatbot of its side could answer them.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ UNLABELLED = "unlabelled"
 """Kind of the goals of a pack that does not say which reply is right."""
 _STARTS = 5
 """Draws of documents from which the best split is looked for."""
-_PERSONAS_WEIGHT = 2.0
-"""A persona too many on the test side counts as so many cut goals; within its topic, as one."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +121,10 @@ def _draw_test_documents(
     share: float,
     seed: int,
 ) -> set[str]:
-    """Return the documents of the test side: the best split that single moves reach from a few draws."""
+    """Return the documents of the test side: the best split that moves reach from a few draws."""
     personas = Counter(topics.values())
-    movable = sorted({name for goals in needed.values() for names in goals for name in names})
+    together = [frozenset[str]().union(*goals) for goals in needed.values()]
+    movable = sorted({frozenset({name}) for names in together for name in names} | {*together}, key=sorted)
     fewest_cut: tuple[float, set[str]] | None = None
 
     def compute_cost(tested: set[str]) -> float:
@@ -135,7 +134,7 @@ def _draw_test_documents(
             cut += sum(map(bool, goals)) - max(kept)
             found[topics[persona]] += kept[1] > kept[0]
         uneven = sum(abs(found[topic] - share * count) for topic, count in personas.items())
-        return cut + uneven + _PERSONAS_WEIGHT * abs(found.total() - share * len(needed))
+        return cut + uneven + abs(found.total() - share * len(needed))
 
     for start in range(_STARTS):
         generator = random.Random(f"{seed} {start}")  # noqa: S311 - a seeded choice of data
@@ -143,8 +142,8 @@ def _draw_test_documents(
         cost, moved = compute_cost(tested), True
         while moved:
             moved = False
-            for name in generator.sample(movable, len(movable)):
-                other = tested ^ {name}
+            for names in generator.sample(movable, len(movable)):
+                other = tested - names if names <= tested else tested | names
                 if (reached := compute_cost(other)) < cost:
                     tested, cost, moved = other, reached, True
         if fewest_cut is None or cost < fewest_cut[0]:
