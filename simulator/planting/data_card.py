@@ -189,7 +189,7 @@ def _describe_realism(dialogues: Iterable[Dialogue]) -> Iterator[str]:
     yield f"|---|---|{'---|---|---|' * len(names)}"
     for row in rows:
         if row.run.value is not None and any(one.floor is not None for one in row.comparisons):
-            numbers = [row.run.value]
+            numbers: list[float | None] = [row.run.value]
             for one in row.comparisons:
                 numbers += [one.people.value, one.distance, one.floor]
             shown = " | ".join(NOTHING if one is None else f"{one:.2f}" for one in numbers)
