@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rapidfuzz.fuzz import partial_ratio
+
 from hallulab.agents.users.questions import (
     KEYWORDS,
     UNSAID,
@@ -22,6 +24,8 @@ from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Message
 
+_SAME = 90.0
+"""A text stands in a message from this Indel similarity on (0 to 100)."""
 GOES_ON = (
     "more",
     "go on",
@@ -163,7 +167,7 @@ def complete_by_rule(act: str, text: str, moment: Moment) -> str:
 def _word_goal(act: str, moment: Moment) -> str:
     assert moment.goal is not None
     plain = word_command(moment.goal, "").strip()
-    if act == "commands" and plain in _join_said(moment.history):
+    if act == "commands" and has_said(moment.history, plain):
         return moment.draw(ANNOYED)
     return word_command(moment.goal, moment.draw(REQUESTS.get(act, REQUESTS["commands"])))
 
@@ -180,19 +184,21 @@ def find_untold_fact(persona: Persona, history: Sequence[Message]) -> str | None
 
     Of what it says about itself only the part before `and`: a rule cannot turn all verbs to the first person.
     """
-    said = _join_said(history)
     for fact in persona.facts:
         told = turn_to_first_person(fact)
         part = told.partition(" and ")[0]
         if told.startswith("I ") and len(part.split()) > 2:
             told = part
-        if fact not in said and told not in said:
+        if not (has_said(history, fact) or has_said(history, told)):
             return told
     return None
 
 
-def _join_said(history: Sequence[Message]) -> str:
-    return "\n".join(message.text for message in history if message.role == "user")
+def has_said(history: Sequence[Message], text: str) -> bool:
+    """Return whether a message of the user contains a text, slips of the finger aside."""
+    said = [message.text.lower() for message in history if message.role == "user"]
+    # Of a shorter message the ratio would be that of the message within the text.
+    return any(len(one) >= 0.9 * len(text) and partial_ratio(text.lower(), one) >= _SAME for one in said)
 
 
 def draw_share(*parts: object) -> float:

@@ -72,6 +72,7 @@ def test_a_turn_is_a_row(tmp_path: Path) -> None:
     turn = Turn(
         index=0,
         user="What is the fee?",
+        act="goes-on",
         query="library fee",
         passages=(
             Passage(id="fees#0", document="fees", text="It is Rs 200."),
@@ -97,6 +98,7 @@ def test_a_turn_is_a_row(tmp_path: Path) -> None:
         "user_model": None,
         "pressure": None,
         "user": "What is the fee?",
+        "act": "goes-on",
         "query": "library fee",
         "reply": "Rs 500.",
         "passages": ["It is Rs 200.", "No food."],

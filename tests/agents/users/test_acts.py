@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.agents.users.act_rules import ANNOYED, ASIDE, GOES_ON, REQUESTS, THANKS, write_note
+from hallulab.agents.users.act_rules import (
+    ANNOYED,
+    ASIDE,
+    GOES_ON,
+    REQUESTS,
+    THANKS,
+    find_untold_fact,
+    write_note,
+)
 from hallulab.agents.users.acts import (
     ACTS,
     Act,
@@ -146,6 +154,8 @@ async def test_later_a_fact_is_told_that_was_not_told_before() -> None:
     assert (await say("tells"))[0].text == "It cost Rs 900"
     told = (Message(role="user", text="It cost Rs 900"), UNASKED[1])
     assert (await say("tells", (), told))[0].text == "I live in Pune"
+    slipped = (Message(role="user", text="well, it ocst Rs 900 and I liive in Pune"), UNASKED[1])
+    assert find_untold_fact(PERSONA, slipped) is None
 
 
 async def test_going_on_needs_no_model() -> None:
