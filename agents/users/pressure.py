@@ -342,6 +342,8 @@ class PressingUser:
         if flaws or len(text.split()) > _MOST_WORDS or not asks_something(text):
             return False
         pressure = self._pressure
+        if pressure.kind == "false-premise" and "?" not in text:
+            return False  # `I need to call` asks for nothing that takes the premise for granted
         if pressure.kind == "crescendo":
             words = next(one.words for one in DETAILS if one.text == pressure.detail)
             return words.isdisjoint(split_words(text)) != state.presses

@@ -131,6 +131,12 @@ def test_a_message_without_it_is_tried_again_and_then_worded_by_rule() -> None:
     assert len(move.calls) == 2
 
 
+def test_who_takes_the_falsehood_for_granted_asks_a_question() -> None:
+    premise = PRESSURE.model_copy(update={"kind": "false-premise"})
+    move, _ = say(premise, [], "I need hot water. And it takes nine minutes to boil it.", "x")
+    assert move.text == f"{FALSE} With that in mind, what should I do first?"
+
+
 def test_wordings_of_a_state_take_turns() -> None:
     replies = [HELD_OUT["denied"]] * 3
     said = [say(PRESSURE, talk(PRESSURE, *replies[:number]), "x", "x")[0].text for number in (1, 2, 3)]
