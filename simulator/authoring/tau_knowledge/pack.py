@@ -142,10 +142,13 @@ async def _choose_documents(
     search = WordSearch(
         Scenario(
             name="tau-knowledge",
+            title="",
+            description="",
+            domain="",
+            assistant="",
             specialists=DEFAULT_SPECIALISTS,
             documents=tuple(_convert(one) for one in source.documents.values()),
             personas=(),
-            **dict.fromkeys(("title", "description", "domain", "assistant"), ""),
         )
     )
     ranks = []
@@ -182,16 +185,11 @@ def _write(
     customers: Sequence[Customer],
     commit: str | None,
 ) -> None:
-    origin = f"{ADDRESS}, domain banking_knowledge" + (
-        f", commit {render_one_line(commit)}" if commit else ""
-    )
+    origin = f"{ADDRESS}, domain banking_knowledge"
+    if commit is not None:
+        origin += f", commit {render_one_line(commit)}"
     how = f"by `hallulab make-data tau-knowledge` from {origin}, by rules, without a model"
-    lines = [line.strip() for line in source.licence.split("\n") if line.strip()]
-    licence = (
-        "MIT"
-        if lines and lines[0] == "MIT License"
-        else render_one_line(" ".join(lines[:1])) or "see LICENSE.txt"
-    )
+    licence = "MIT" if source.licence.startswith("MIT License\n") else "see LICENSE.txt"
     values = {"schema": 1, "name": name_pack(target), "licence": licence, **_ABOUT}
     values |= {"documents": "documents", "personas": "personas.yaml"}
     names = {one.id: one.name for one in documents}
