@@ -13,9 +13,9 @@ from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.metrics.messages import Messages, MessageSample
 from hallulab.simulator.metrics.realism import compare_messages
 from hallulab.simulator.options.commands import DialogueOptions
-from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN
+from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN, Dialogue
 from hallulab.simulator.planting.dialogue_rows import UNLABELLED as NO_LABEL
-from hallulab.simulator.planting.dialogues import Dialogue, DialogueSet
+from hallulab.simulator.planting.dialogues import DialogueSet
 from hallulab.simulator.planting.sides import UNLABELLED, PackSide
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs
@@ -106,7 +106,7 @@ def render_dialogue_card(made: DialogueSet, options: DialogueOptions) -> str:
         "",
         "## Limits",
         "",
-        "- Users and chatbots are language models. What they say may be wrong, and is no advice.",
+        "- Users and chatbots are language models. Their messages may be wrong, and are no advice.",
         "- Planted errors are made by rules, in sentences of documents. Detectors that find them may miss "
         "what chatbots make up in their own words.",
         "- `meta.goals` is the kind of reply that is right for the user's goals (`answer`, `decline`, "
