@@ -107,7 +107,7 @@ def render_dialogue_card(made: DialogueSet, options: DialogueOptions) -> str:
         "",
         "## Limits",
         "",
-        "- Users and chatbots are language models. What they say may be wrong, and is no advice.",
+        "- Users and chatbots are language models. Their messages may be wrong, and are no advice.",
         "- Planted errors are made by rules, in sentences of documents. Detectors that find them may miss "
         "what chatbots make up in their own words.",
         "- `meta.goals` is the kind of reply that is right for the user's goals (`answer`, `decline`, "

@@ -66,7 +66,7 @@ class DialogueSet:
     scenario: Scenario
     sides: Mapping[str, PackSide]
     cells: Sequence[Cell]
-    """What is wanted of each dialogue."""
+    """The combination of quotas of each dialogue that is wanted."""
     hallucinated: Mapping[str, int]
     """Side → number of dialogues in which an error is wanted."""
     dialogues: list[Dialogue] = field(default_factory=list)

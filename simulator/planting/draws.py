@@ -22,7 +22,7 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 class Cell(NamedTuple):
-    """What is wanted of one dialogue."""
+    """A combination of quotas that one dialogue has."""
 
     side: str
     topic: str
