@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -88,7 +89,7 @@ class PeerTool:
             str(folder),
             *more,
         ]
-        variables, pipe = list_variables(self.name), subprocess.PIPE
+        variables, pipe = list_variables(self.name) | {"PEER_URL": url}, subprocess.PIPE
         return subprocess.Popen(
             command,
             cwd=folder,
@@ -152,16 +153,14 @@ def measure_rounds(tools: Sequence[PeerTool], rounds: int) -> Rounds:
         for number in range(rounds):
             for tool in [*tools[number % len(tools) :], *tools[: number % len(tools)]]:
                 if len(found[tool.name]) == number:
-                    found[tool.name] += _try(
-                        lambda tool=tool: tool.measure(url), f"round {number + 1}, {tool.name}"
-                    )
+                    found[tool.name] += _try(partial(tool.measure, url), f"round {number + 1}, {tool.name}")
     return {name: measured for name, measured in found.items() if len(measured) == rounds}
 
 
 def count_all_lost(tools: Sequence[PeerTool]) -> dict[str, tuple[int, int]]:
     """Return the calls that each tool loses, and those before it was killed."""
     with stub(SECONDS, STUB) as url:
-        found = {one.name: _try(lambda one=one: one.count_lost(url), f"killed, {one.name}") for one in tools}
+        found = {one.name: _try(partial(one.count_lost, url), f"killed, {one.name}") for one in tools}
     return {name: lost[0] for name, lost in found.items() if lost}
 
 

@@ -41,11 +41,19 @@ _clients: dict[asyncio.AbstractEventLoop, Any] = {}
 """One for each event loop. None is collected, because that would leave dead descriptors in its loop."""
 
 
+def _make_client(url: str) -> AsyncOpenAI:
+    return AsyncOpenAI(base_url=url, api_key="EMPTY", max_retries=0, timeout=600)
+
+
+_CLIENT = _make_client(os.environ.get("PEER_URL", ""))
+"""The first one, made once for all processes of an own bot."""
+
+
 async def ask(url: str, model: str, system: str, said: Sequence[Any]) -> str:
     """Return a model's answer by the openai client."""
     loop = asyncio.get_running_loop()
     if loop not in _clients:
-        _clients[loop] = AsyncOpenAI(base_url=url, api_key="EMPTY", max_retries=0, timeout=600)
+        _clients[loop] = _make_client(url) if _clients else _CLIENT
     messages = [
         {"role": "system", "content": system},
         *(said or [{"role": "user", "content": FIRST_REQUEST}]),
@@ -285,7 +293,6 @@ class PluginBot:
 
 def run_hallulab(url: str, number: int, folder: Path, kind: str, options: dict[str, str]) -> int:
     """Run the command `hallulab run --no-judge`."""
-    os.environ["PEER_URL"] = url
     about = folder / "peer_bot-1.dist-info"
     about.mkdir(exist_ok=True)
     (about / "METADATA").write_text("Name: peer-bot\nVersion: 1\n")

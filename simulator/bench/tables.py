@@ -87,7 +87,7 @@ COSTS = (
            build_decimal_format(0), short="Tokens\n/reply"),
     Column("Training s", "train_s", "seconds of training here", build_decimal_format(1)),
     Column("First reply s", "cold_s", "seconds of the first reply, judged alone", build_decimal_format(2),
-           short="Cold\ns"),
+           short="Cold\ns", wide=True),
     Column("p50 ms", "p50_ms", "median time of the other scored replies", build_decimal_format(1),
            short="p50\nms"),
     Column("p95 ms", "p95_ms", "95th percentile of these times", build_decimal_format(1), short="p95\nms"),
