@@ -5,6 +5,7 @@ Small models do not reliably say "more", thank, or paste a letter when they are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Message
 
+_CORRECTS = re.compile(r"(?:oh |but )?(?:no|nope|not|sorry|wrong|i mean|i meant|i said)\b", re.IGNORECASE)
+_CONCLUDES = re.compile(r"(?:so|ok|okay|then|ah|oh|but|that means|you mean)\b", re.IGNORECASE)
 _SAME = 90.0
 """A text stands in a message from this Indel similarity on (0 to 100)."""
 GOES_ON = (
@@ -159,7 +162,10 @@ def complete_by_rule(act: str, text: str, moment: Moment) -> str:
         words = text.rstrip(" .").split()
         return find_keywords(moment.goal or text) if "?" in text else " ".join(words[:KEYWORDS])
     told = drop_questions(text)
-    if told and (act != "commands" or is_command(told)):
+    if told and act == "misunderstands" and _CONCLUDES.match(told) is None:
+        return f"so {told}"
+    begins = {"commands": is_command(told), "corrects": _CORRECTS.match(told) is not None}
+    if told and begins.get(act, True):
         return told
     return moment.draw(GOES_ON) if moment.goal is None else _word_goal(act, moment)
 

@@ -134,13 +134,22 @@ async def test_a_topic_is_a_few_keywords(said: str, text: str) -> None:
     assert (await say("topic", [said]))[0].text == text
 
 
-@pytest.mark.parametrize("act", ["answers", "misunderstands"])
-async def test_of_acts_that_do_not_ask_questions_are_left_out(act: Act) -> None:
-    assert (await say(act, ["In May. And the fee?"], OPENED))[0].text == "In May."
+@pytest.mark.parametrize(
+    ("act", "said", "text"),
+    [
+        ("answers", "In May. And the fee?", "In May."),
+        ("misunderstands", "So I pay. How?", "So I pay."),
+        ("misunderstands", "I pay then.", "so I pay then."),
+        ("corrects", "No, the fee. How much?", "No, the fee."),
+    ],
+)
+async def test_of_acts_that_do_not_ask_questions_are_left_out(act: Act, said: str, text: str) -> None:
+    assert (await say(act, [said], OPENED))[0].text == text
 
 
-async def test_who_corrects_and_only_asks_says_what_it_means() -> None:
-    move, _ = await say("corrects", ["What is the fee?"])
+@pytest.mark.parametrize("said", ["What is the fee?", "Thanks, I will ask them."])
+async def test_who_shall_correct_and_does_not_says_what_it_means(said: str) -> None:
+    move, _ = await say("corrects", [said])
     assert move.text in [f"{opening} the fee for my case" for opening in REQUESTS["corrects"]]
 
 
