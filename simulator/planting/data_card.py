@@ -14,7 +14,7 @@ from hallulab.simulator.metrics.message_sample import MessageSample
 from hallulab.simulator.metrics.messages import Messages
 from hallulab.simulator.metrics.realism import compare_messages
 from hallulab.simulator.options.commands import DialogueOptions
-from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN, Dialogue
+from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN, SimulatedDialogue
 from hallulab.simulator.planting.dialogue_rows import UNLABELLED as NO_LABEL
 from hallulab.simulator.planting.dialogues import DialogueSet
 from hallulab.simulator.planting.sides import UNLABELLED, PackSide
@@ -32,8 +32,8 @@ from hallulab.simulator.report.selection import ALIKE, RUN
 
 CARD = "README.md"
 _HOW_LABELLED = {
-    PLANTED: "sentences of a passage into which a rule planted an error: `spans` has its place, `meta.kind` "
-    "its kind, `meta.true_text` the words that stood there",
+    PLANTED: "sentences of the nearest passage into which a rule planted an error: `spans` has its place, "
+    "`meta.kind` its kind, `meta.true_text` the words that stood there",
     TWIN: "the same sentences without the error, right by their passage",
     NO_LABEL: "the chatbot's own reply: nobody judged it, so it is neither right nor wrong",
 }
@@ -164,7 +164,7 @@ def _describe_split(made: DialogueSet) -> Iterator[str]:
         yield _describe_side(side, part, [one for one in made.dialogues if one.cell.side == side])
 
 
-def _describe_side(side: str, part: PackSide, own: Iterable[Dialogue]) -> str:
+def _describe_side(side: str, part: PackSide, own: Iterable[SimulatedDialogue]) -> str:
     dialogues = format_count(len(list(own)), "dialogue")
     personas = format_count(len({origin for origin, *_ in part.origins.values()}), "persona")
     documents = format_count(len(part.scenario.documents), "document")
@@ -172,7 +172,7 @@ def _describe_side(side: str, part: PackSide, own: Iterable[Dialogue]) -> str:
     return f"{side}: {dialogues}, {personas}, {documents}; {cut} cut, whose documents are on the other side"
 
 
-def _describe_realism(dialogues: Iterable[Dialogue]) -> Iterator[str]:
+def _describe_realism(dialogues: Iterable[SimulatedDialogue]) -> Iterator[str]:
     """Yield a table of the users' messages beside people's; diversity is not in it, which needs a model."""
     simulated = [
         Messages((said.scenario, said.persona, said.seed), tuple(turn.user for turn in said.turns))

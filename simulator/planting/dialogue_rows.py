@@ -1,8 +1,8 @@
 """The replies of simulated dialogues as labelled data: unlabelled, with a planted error, and its clean twin.
 
 A dialogue that gets an error ends with it: the turns before it stay as they were simulated. In place of the
-chatbot's reply stand sentences of a passage that the turn retrieved. So the twin is right by its evidence. Of
-the chatbots' own replies nobody knows whether they are, so they have no label.
+chatbot's reply stand sentences of the passage that the turn's search found first. So the twin is right by its
+evidence. The chatbots' own replies may be right or wrong, so they have no label.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.edits import SentenceBank, collect_sentences
 from hallulab.scenarios.transcript import Conversation, Turn
 from hallulab.simulator.bench.split import SPLIT
-from hallulab.simulator.planting.draws import Cell
+from hallulab.simulator.planting.draws import QuotaCell
 from hallulab.simulator.planting.kinds import KINDS
 from hallulab.simulator.planting.material import generate_quoting_replies
 from hallulab.simulator.planting.plant import RULES, build_labelled_pair, is_sound
@@ -26,15 +26,15 @@ PLANTED, TWIN, UNLABELLED = "planted", "twin", "unlabelled"
 """Values of `meta.labelled_by`."""
 DIALOGUE_KINDS = tuple(kind for kind in KINDS if kind not in ("yes-for-no", "contradiction"))
 """Kinds of errors for dialogues: the other two change what the user or the chatbot said before."""
-_TRIES = 20
+_TRIES = 60
 """Quotations of a dialogue that are tried for an error of a kind."""
 
 
 @dataclass(frozen=True)
-class Dialogue:
+class SimulatedDialogue:
     """A dialogue of the data set."""
 
-    cell: Cell
+    cell: QuotaCell
     conversation: Conversation
     persona: str
     """The pack's persona, whatever part of its goals it had."""
@@ -55,7 +55,7 @@ class ErrorPlanter:
         self._seed = seed
         self._seen: set[str] = set()
 
-    def plant(self, dialogue: Dialogue) -> list[LabelledReply] | None:
+    def plant(self, dialogue: SimulatedDialogue) -> list[LabelledReply] | None:
         """Return the dialogue up to an error, and the error's twin; None: no error has a place in it.
 
         The kind whose turn it is comes first. One that has no place here keeps its turn.
@@ -68,19 +68,23 @@ class ErrorPlanter:
                 return planted
         return None
 
-    def _plant_kind(self, dialogue: Dialogue, kind: str, bank: SentenceBank) -> list[LabelledReply] | None:
+    def _plant_kind(
+        self, dialogue: SimulatedDialogue, kind: str, bank: SentenceBank
+    ) -> list[LabelledReply] | None:
         conversation = dialogue.conversation
         replies = list(build_replies(dialogue))
         places = {reply.id: place for place, reply in enumerate(replies)}
         generator = random.Random(f"{self._seed} {conversation.id} {kind}")  # noqa: S311 - a seeded choice of data
         quotations = generate_quoting_replies(replies, generator.randrange(2**31))
         for clean in islice(quotations, _TRIES):
+            name, _, passage = clean.id.partition(" ")
+            place = places[name]
+            if passage != replies[place].passages[0].id:
+                continue
             planted = RULES[kind](clean, bank, generator)
             if planted is None or planted.reply in self._seen or not is_sound(kind, planted):
                 continue
             self._seen |= {planted.reply}
-            name, _, passage = clean.id.partition(" ")
-            place = places[name]
             wrong, twin = build_labelled_pair(f"{name}-planted", kind, planted, "rules")
             added = {
                 "kind": kind,
@@ -101,14 +105,14 @@ def _describe(labelled: LabelledReply, simulated: LabelledReply, added: Mapping[
     return labelled.model_copy(update={"group": simulated.group, "meta": {**simulated.meta, **added}})
 
 
-def build_replies(dialogue: Dialogue) -> Iterator[LabelledReply]:
+def build_replies(dialogue: SimulatedDialogue) -> Iterator[LabelledReply]:
     """Yield the replies of a dialogue that have evidence, unlabelled."""
     for turn in dialogue.conversation.turns:
         if turn.reply and turn.passages:
             yield _build_reply(dialogue, turn)
 
 
-def _build_reply(dialogue: Dialogue, turn: Turn) -> LabelledReply:
+def _build_reply(dialogue: SimulatedDialogue, turn: Turn) -> LabelledReply:
     one, cell = dialogue.conversation, dialogue.cell
     return LabelledReply(
         id=f"{one.id}-{turn.index}",

@@ -26,8 +26,13 @@ from hallulab.simulator.engine.models import OpenModels, RunSettings, open_model
 from hallulab.simulator.engine.plan import plan
 from hallulab.simulator.engine.run import build_run
 from hallulab.simulator.options.commands import DialogueOptions
-from hallulab.simulator.planting.dialogue_rows import DIALOGUE_KINDS, Dialogue, ErrorPlanter, build_replies
-from hallulab.simulator.planting.draws import Cell, DrawnUser, Shares, UserDraw, plan_cells
+from hallulab.simulator.planting.dialogue_rows import (
+    DIALOGUE_KINDS,
+    ErrorPlanter,
+    SimulatedDialogue,
+    build_replies,
+)
+from hallulab.simulator.planting.draws import DrawnUser, QuotaCell, Shares, UserDraw, plan_cells
 from hallulab.simulator.planting.quotas import allot, read_shares
 from hallulab.simulator.planting.sides import UNLABELLED, PackSide, split_pack
 from hallulab.simulator.records.choices import choose_language, ensure_model, select_personas
@@ -65,11 +70,11 @@ class DialogueSet:
     experiment: Experiment
     scenario: Scenario
     sides: Mapping[str, PackSide]
-    cells: Sequence[Cell]
+    cells: Sequence[QuotaCell]
     """The combination of quotas of each dialogue that is wanted."""
     hallucinated: Mapping[str, int]
     """Side → number of dialogues in which an error is wanted."""
-    dialogues: list[Dialogue] = field(default_factory=list)
+    dialogues: list[SimulatedDialogue] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
     """Why simulated dialogues were replaced → how many."""
     near_duplicates: int = 0
@@ -234,7 +239,7 @@ async def _simulate_all(made: DialogueSet, models: OpenModels, out: Path, option
     known = NearDuplicates()
     drawn = Counter[str]()
     waiting = list(enumerate(made.cells))
-    found: dict[int, Dialogue] = {}
+    found: dict[int, SimulatedDialogue] = {}
     for _ in range(ROUNDS):
         users = [(place, cell, draw.draw(cell)) for place, cell in waiting]
         waiting = []
@@ -265,7 +270,7 @@ async def _simulate_all(made: DialogueSet, models: OpenModels, out: Path, option
                     made.rejected[reason] += 1
                     waiting.append((place, cell))
                 else:
-                    found[place] = Dialogue(cell, conversation, part.origins[user.persona][0])
+                    found[place] = SimulatedDialogue(cell, conversation, part.origins[user.persona][0])
         if not waiting:
             break
     made.dialogues = [found[place] for place in sorted(found)]
@@ -324,7 +329,7 @@ def _select_user(experiment: Experiment, user: DrawnUser) -> Experiment:
 def _plant_errors(made: DialogueSet, kinds: Sequence[str], seed: int) -> None:
     """Plant the wanted number of errors on each side, and make the rows."""
     planter = ErrorPlanter(made.sides, kinds, seed)
-    by_side: dict[str, list[Dialogue]] = defaultdict(list)
+    by_side: dict[str, list[SimulatedDialogue]] = defaultdict(list)
     for dialogue in made.dialogues:
         by_side[dialogue.cell.side].append(dialogue)
     for side in made.sides:

@@ -21,7 +21,7 @@ from hallulab.simulator.planting.sides import TEST, TRAIN, PackSide
 Name = TypeVar("Name", bound=Hashable)
 
 
-class Cell(NamedTuple):
+class QuotaCell(NamedTuple):
     """A combination of quotas that one dialogue has."""
 
     side: str
@@ -53,7 +53,7 @@ class Shares:
     test: float
 
 
-def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed: int) -> list[Cell]:
+def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed: int) -> list[QuotaCell]:
     """Return what is wanted of each dialogue, in an order drawn from the seed.
 
     Raises:
@@ -70,7 +70,7 @@ def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed:
         _split_counts(allot(one, number), tested) for one in (shares.goals, shares.manners, shares.chatbots)
     )
     generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
-    cells: list[Cell] = []
+    cells: list[QuotaCell] = []
     for side, part in sides.items():
         allowed = {(topic, kind) for _, topic, kind in part.origins.values()}
         table = cross(topics[side], goals[side], allowed, exact_rows=shares.topics is not None)
@@ -81,7 +81,7 @@ def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed:
             )
         pairs = _shuffle(table, generator)
         spoken, asked = _shuffle(manners[side], generator), _shuffle(bots[side], generator)
-        cells += [Cell(side, *pair, *rest) for pair, *rest in zip(pairs, spoken, asked, strict=True)]
+        cells += [QuotaCell(side, *pair, *rest) for pair, *rest in zip(pairs, spoken, asked, strict=True)]
     return cells
 
 
@@ -142,7 +142,7 @@ class UserDraw:
         self._next = {cell: cycle(generator.sample(own, len(own))) for cell, own in people.items()}
         self._seeds: dict[tuple[str, str], Iterator[int]] = {}
 
-    def draw(self, cell: Cell) -> DrawnUser:
+    def draw(self, cell: QuotaCell) -> DrawnUser:
         """Return another user for a cell: its personas take turns, each with its next seed."""
         persona = next(self._next[cell.side, cell.topic, cell.goals])
         seeds = self._seeds.setdefault((persona, cell.manner), self._find_seeds(persona, cell.manner))

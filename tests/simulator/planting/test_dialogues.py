@@ -222,7 +222,7 @@ def test_another_split_in_the_same_folder_is_refused(data: WrittenData) -> None:
 def test_the_card_says_what_is_labelled_and_by_whom(data: WrittenData) -> None:
     card = (data.out / "README.md").read_text()
     unlabelled = sum(row["meta"]["labelled_by"] == "unlabelled" for row in data.all_rows)
-    assert "| planted | 20 | sentences of a passage into which a rule planted an error" in card
+    assert "| planted | 20 | sentences of the nearest passage into which a rule planted an error" in card
     assert "| twin | 20 | the same sentences without the error, right by their passage |" in card
     assert f"| unlabelled | {unlabelled} | the chatbot's own reply: nobody judged it" in card
     assert "| topic | air | 16 | 16 |" in card
