@@ -174,6 +174,8 @@ ABSENT = {
     "Learn whether an opened insulin pen belongs in the fridge": ("fridge", "pen"),
     "Learn how many extra days off he gets for his brother's wedding": ("wedding", "marriage", "brother"),
     "Learn for how many months she may drive with her Afghan driving licence": ("drive", "licence"),
+    "Learn whether the bank's app can be used in Spanish": ("spanish", "bilingual"),
+    "Learn what the bank charges for papers that a notary has signed": ("notary", "notarized", "notarised"),
     "यह जानना कि पुस्तकालय में वाई-फ़ाई है या नहीं": ("वाई", "इंटरनेट"),
     "यह जानना कि प्रमाणपत्र डाक से घर भेजा जाता है या नहीं": ("डाक",),
 }
@@ -206,5 +208,7 @@ def test_every_pack_has_goals_of_each_kind_behind_its_other_personas(name: str) 
     labelled = [one for one in load_scenario(name).personas if one.labels]
     reasons = [label.because for one in labelled for label in one.labels if label is not None]
     assert len(labelled) >= 4
-    assert {"nowhere", "contradiction", "depends", None} == set(reasons)
+    # The documents of tau-Knowledge are as they were; no two of the 60 contradict each other.
+    contradicting = set() if name == "banking-knowledge" else {"contradiction"}
+    assert {"nowhere", "depends", None} | contradicting == set(reasons)
     assert load_scenario(name).personas[-len(labelled) :] == tuple(labelled)
