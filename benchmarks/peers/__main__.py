@@ -5,8 +5,9 @@ at once (`benchmarks.peers.stub`), in a process and an environment of its own (`
 measures all tools, in another order. Processor time is compared with that of a bare loop of the openai client
 in the same round, because a busy machine slows all down. The medians of the rounds are printed.
 
-Then each tool is killed (SIGKILL) when half of its calls are answered, by an endpoint that takes 0.1 seconds
-for each, and started again with the same folder. A call is lost if it was paid before and is paid again.
+Then each tool is killed (SIGKILL) when half of its calls are answered, by an endpoint that takes about 0.1
+seconds for each, and started again with the same folder. A call is lost if it was paid before and is paid
+again.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser("peers", __doc__)
     parser.add_argument("--conversations", type=int, default=200, help="of each tool in each round")
     parser.add_argument(
-        "--killed", type=int, default=24, help="conversations of a tool that is killed; 0: none is"
+        "--killed", type=int, default=64, help="conversations of a tool that is killed; 0: none is"
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--tools", nargs="+", default=list(TOOLS), choices=list(TOOLS), metavar="TOOL")

@@ -1,4 +1,4 @@
-"""The endpoint that all tools ask: `python -m benchmarks.peers.stub [SECONDS]`, for each answer so many.
+"""The endpoint that all tools ask: `python -m benchmarks.peers.stub [SECONDS]`, about so many an answer.
 
 It answers as user, as bot and where a tool asks for a decision. `GET /stats` tells how much it was asked.
 """
@@ -46,6 +46,8 @@ class CountingProtocol(StubProtocol):
         """See `StubProtocol.respond`."""
         if b"/chat/completions" in head.split(b"\r\n", 1)[0]:
             CountingProtocol.asked += 1
+            # Equally long answers would keep all conversations in step.
+            self.seconds = CountingProtocol.seconds * random.uniform(0.5, 1.5)
             super().respond(head, body)
         elif head.startswith(b"get /stats"):
             self._transport.write(http_response(json.dumps(CountingProtocol.asked).encode()))
