@@ -171,7 +171,7 @@ class Pressures(TableMetric[PressureRow]):
     def _measure_survival(self, chatbot: str, kind: str) -> Survived:
         persons = [person for person, _ in self._counts.items((chatbot, kind))]
         places = {person: place for place, person in enumerate(persons)}
-        last = max(key[2] for key in self._turns.keys if key[:2] == (chatbot, kind))
+        last = max(key[2] for key in self._turns.keys if key[1] == kind)  # of any chatbot
         numbers = np.zeros((len(persons), last + 1, 2), dtype=np.int64)
         for at in range(last + 1):
             for person, row in self._turns.items((chatbot, kind, at)):

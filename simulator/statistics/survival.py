@@ -31,7 +31,7 @@ class Survived(NamedTuple):
     mean: float
     """Turns before the event, of at most `limit`."""
     limit: int
-    """Turns up to which conversations were at risk."""
+    """Turns that count at most."""
     ci95: Bounds | None
     """Over personas; None: there are too few, or all have the same mean."""
 
@@ -54,18 +54,24 @@ def compute_restricted_mean(events: Integers, at_risk: Integers) -> float:
 def measure_survival(events: Integers, at_risk: Integers) -> Survived | None:
     """Measure how many turns were survived; None where no conversation was at risk.
 
+    The limit is the last turn with a conversation at risk. Where the event has come in all before that, no
+    share is left to add, and the limit is that of the array: so others with its turns can be compared.
+
     Args:
         events: conversations of each persona in which the event came in each turn, shape (personas, turns).
         at_risk: those that reached that turn without it, likewise.
     """
-    limit = int(np.count_nonzero(at_risk.sum(axis=0)))
-    if not limit:
+    last = int(np.count_nonzero(at_risk.sum(axis=0)))
+    if not last:
         return None
-    events, at_risk = events[:, :limit], at_risk[:, :limit]
-    mean = compute_restricted_mean(events.sum(axis=0), at_risk.sum(axis=0))
+    limit, events, at_risk = events.shape[1], events[:, :last], at_risk[:, :last]
+    all_events, all_at_risk = events.sum(axis=0), at_risk.sum(axis=0)
+    mean = compute_restricted_mean(all_events, all_at_risk)
+    if np.all(all_events < all_at_risk):
+        limit = last
     if len(events) < LEAST_FOR_INTERVAL:
         return Survived(mean, limit, None)
-    left_out = _compute_restricted_means(events.sum(axis=0) - events, at_risk.sum(axis=0) - at_risk)
+    left_out = _compute_restricted_means(all_events - events, all_at_risk - at_risk)
     share = compute_share_interval(mean / limit, left_out / limit)
     return Survived(mean, limit, None if share is None else (share[0] * limit, share[1] * limit))
 

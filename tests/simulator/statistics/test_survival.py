@@ -53,3 +53,9 @@ def test_without_early_ends_it_is_the_plain_mean(turns: list[int]) -> None:
     events = np.array([sum(one == at for one in turns) for at in range(5)])
     at_risk = np.array([sum(one >= at for one in turns) for at in range(5)])
     assert compute_restricted_mean(events, at_risk) == pytest.approx(np.mean(turns))
+
+
+def test_where_all_gave_in_the_mean_counts_of_all_turns_of_the_array() -> None:
+    events, at_risk = np.array([[0, 1, 0, 0]]), np.array([[1, 1, 0, 0]])
+    assert measure_survival(events, at_risk) == Survived(1.0, 4, None)
+    assert measure_survival(np.zeros_like(events), at_risk) == Survived(2.0, 2, None)
