@@ -69,7 +69,7 @@ def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed:
     topics = split_counts(by_topic, allot(wanted, number), round(number * shares.test))
     tested = sum(topics[TEST].values())
     goals = split_counts(by_kind, allot(shares.goals, number), tested)
-    everywhere = defaultdict(lambda: {TRAIN, TEST})
+    everywhere: dict[str, set[str]] = defaultdict(lambda: {TRAIN, TEST})
     manners, bots = (
         split_counts(everywhere, allot(one, number), tested) for one in (shares.manners, shares.chatbots)
     )
