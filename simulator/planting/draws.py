@@ -60,14 +60,18 @@ def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed:
         UsageError: no dialogues of these personas have these quotas.
     """
     by_topic: dict[str, set[str]] = defaultdict(set)
+    by_kind: dict[str, set[str]] = defaultdict(set)
     for side, part in sides.items():
-        for _, topic, _ in part.origins.values():
+        for _, topic, kind in part.origins.values():
             by_topic[topic].add(side)
+            by_kind[kind].add(side)
     wanted = shares.topics or dict.fromkeys(sorted(by_topic), 1.0)
-    topics = split_topics({name: by_topic[name] for name in wanted}, allot(wanted, number), shares.test)
-    tested = sum(topics.get(TEST, {}).values())
-    goals, manners, bots = (
-        _split_counts(allot(one, number), tested) for one in (shares.goals, shares.manners, shares.chatbots)
+    topics = split_counts(by_topic, allot(wanted, number), round(number * shares.test))
+    tested = sum(topics[TEST].values())
+    goals = split_counts(by_kind, allot(shares.goals, number), tested)
+    everywhere: dict[str, set[str]] = defaultdict(lambda: {TRAIN, TEST})
+    manners, bots = (
+        split_counts(everywhere, allot(one, number), tested) for one in (shares.manners, shares.chatbots)
     )
     generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
     cells: list[QuotaCell] = []
@@ -85,31 +89,26 @@ def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed:
     return cells
 
 
-def split_topics(
-    sides_of: Mapping[str, set[str]], counts: Mapping[str, int], test: float
+def split_counts(
+    sides_of: Mapping[str, set[str]], counts: Mapping[str, int], tested: int
 ) -> dict[str, dict[str, int]]:
-    """Return the number of dialogues of each topic on each side.
+    """Return the number of dialogues of each name on each side.
 
-    A topic that one side alone has is there as a whole, and the test side has as near to its share of all
-    dialogues as that leaves open.
+    A name that one side alone has is there as a whole, and the test side has as near to the wanted number as
+    that leaves open.
 
-    >>> split_topics({"rail": {"train", "test"}, "air": {"train"}}, {"rail": 6, "air": 4}, 0.3)
+    >>> split_counts({"rail": {"train", "test"}, "air": {"train"}}, {"rail": 6, "air": 4}, 3)
     {'train': {'rail': 3, 'air': 4}, 'test': {'rail': 3, 'air': 0}}
     """
-    fixed = sum(count for topic, count in counts.items() if sides_of[topic] == {TEST})
-    shared = {topic: count for topic, count in counts.items() if len(sides_of[topic]) > 1}
-    left = min(max(round(sum(counts.values()) * test) - fixed, 0), sum(shared.values()))
-    tested = allot(shared, left) if left else {}
+    fixed = sum(count for name, count in counts.items() if sides_of[name] == {TEST})
+    shared = {name: count for name, count in counts.items() if len(sides_of[name]) > 1}
+    left = min(max(tested - fixed, 0), sum(shared.values()))
+    drawn = allot(shared, left) if left else {}
     found: dict[str, dict[str, int]] = {TRAIN: {}, TEST: {}}
-    for topic, number in counts.items():
-        own = number if sides_of[topic] == {TEST} else tested.get(topic, 0)
-        found[TEST][topic], found[TRAIN][topic] = own, number - own
+    for name, number in counts.items():
+        own = number if sides_of[name] == {TEST} else drawn.get(name, 0)
+        found[TEST][name], found[TRAIN][name] = own, number - own
     return found
-
-
-def _split_counts(counts: Mapping[str, int], tested: int) -> dict[str, dict[str, int]]:
-    own = allot(counts, tested) if tested else dict.fromkeys(counts, 0)
-    return {TEST: own, TRAIN: {name: count - own[name] for name, count in counts.items()}}
 
 
 def _shuffle(counts: Mapping[Name, int], generator: random.Random) -> list[Name]:

@@ -9,7 +9,7 @@ import pytest
 from hallulab.agents.users.personas import draw_manner
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack_files import load_without_documents
-from hallulab.simulator.planting.draws import Shares, UserDraw, plan_cells, split_topics
+from hallulab.simulator.planting.draws import Shares, UserDraw, plan_cells, split_counts
 from hallulab.simulator.planting.sides import PackSide
 
 SCENARIO = load_without_documents("consumer-grievance-india")
@@ -53,6 +53,16 @@ def test_users_have_the_manner_of_their_cell_and_none_is_drawn_twice() -> None:
     assert spoken == [cell.manner for cell in cells]
 
 
+def test_a_kind_of_goals_that_one_side_alone_has_is_there_as_a_whole() -> None:
+    sides = {"train": make_side("train"), "test": make_side("test", declining=())}
+    cells = plan_cells(sides, SHARES, 20, seed=0)
+    assert Counter((cell.side, cell.goals) for cell in cells) == {
+        ("train", "answer"): 10,
+        ("train", "decline"): 6,
+        ("test", "answer"): 4,
+    }
+
+
 def test_the_same_seed_draws_the_same_users() -> None:
     cells = plan_cells(SIDES, SHARES, 20, seed=5)
     assert cells == plan_cells(SIDES, SHARES, 20, seed=5)
@@ -78,5 +88,5 @@ def test_quotas_that_no_personas_have_are_refused() -> None:
 
 
 def test_a_topic_of_one_side_is_there_as_a_whole() -> None:
-    found = split_topics({"air": {"test"}, "rail": {"train"}}, {"air": 3, "rail": 7}, 0.1)
+    found = split_counts({"air": {"test"}, "rail": {"train"}}, {"air": 3, "rail": 7}, 1)
     assert found == {"train": {"air": 0, "rail": 7}, "test": {"air": 3, "rail": 0}}
