@@ -19,6 +19,7 @@ from typing import Any
 
 from hallulab.agents.retrieval.word_search import WordSearch
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.packs.goals import GoalLabel
 from hallulab.scenarios.packs.pack import Document, Persona, Scenario
 
 TRAIN, TEST = "train", "test"
@@ -90,9 +91,9 @@ async def find_goal_documents(persona: Persona, search: WordSearch) -> list[froz
     return found
 
 
-def get_goal_labels(persona: Persona) -> Sequence[Any]:
+def get_goal_labels(persona: Persona) -> Sequence[GoalLabel | None]:
     """Return the label of each goal, None without one."""
-    return getattr(persona, "labels", ()) or (None,) * len(persona.goals)
+    return persona.labels or (None,) * len(persona.goals)
 
 
 def find_topic(persona: Persona, needed: Sequence[Collection[str]], documents: Sequence[Document]) -> str:

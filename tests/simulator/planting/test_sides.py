@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from hallulab.agents.retrieval.word_search import WordSearch
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.packs.pack import Persona, Scenario
+from hallulab.scenarios.packs.goals import GoalLabel
+from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario, write_part
 from hallulab.simulator.planting.sides import find_goal_documents, split_pack
 from tests.simulator.planting.dialogue_pack import THINGS, TOPICS, write_dialogue_pack
@@ -25,12 +24,6 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def scenario(pack: Path) -> Scenario:
     return load_scenario(pack)
-
-
-class LabelledPersona(Persona):
-    """A persona whose goals have labels."""
-
-    labels: tuple[Any, ...] = ()
 
 
 def test_each_persona_and_document_is_on_one_side(scenario: Scenario) -> None:
@@ -73,10 +66,10 @@ def test_a_pack_too_small_for_two_sides_is_refused(scenario: Scenario) -> None:
 def test_goals_of_each_kind_are_a_persona_of_their_own(scenario: Scenario) -> None:
     ann = scenario.personas[0]
     labels = (
-        SimpleNamespace(expect="answer", documents=("anchor",)),
-        SimpleNamespace(expect="decline", documents=()),
+        GoalLabel(expect="answer", documents=("anchor",)),
+        GoalLabel(expect="decline", because="nowhere"),
     )
-    labelled = LabelledPersona(**ann.model_dump(), labels=labels)
+    labelled = ann.model_copy(update={"labels": labels})
     [side] = asyncio.run(split_pack(scenario.model_copy(update={"personas": (labelled,)}), 0, 0)).values()
     assert [(one.id, one.goals) for one in side.scenario.personas] == [
         ("ann-anchor-answer", ann.goals[:1]),
@@ -86,8 +79,11 @@ def test_goals_of_each_kind_are_a_persona_of_their_own(scenario: Scenario) -> No
 
 
 def test_a_label_names_the_documents_of_its_goal(scenario: Scenario) -> None:
-    labels = SimpleNamespace(expect="ask-back", documents=("barrel", "kettle")), None
-    labelled = LabelledPersona(**scenario.personas[0].model_dump(), labels=labels)
+    labels = (
+        GoalLabel(expect="ask-back", because="depends", documents=("barrel", "kettle"), needs="age"),
+        None,
+    )
+    labelled = scenario.personas[0].model_copy(update={"labels": labels})
     found = asyncio.run(find_goal_documents(labelled, WordSearch(scenario)))
     assert found == [{"barrel", "kettle"}, {"anchor"}]
 
