@@ -64,7 +64,7 @@ class Side(Frozen):
     """Why there is no number, or no interval."""
 
 
-class Comparison(Frozen):
+class PeopleCompared(Frozen):
     """A measure of the messages of a reference, and their distance from the run's."""
 
     people: Side
@@ -89,7 +89,7 @@ class RealismRow(Frozen):
     the absolute difference."""
     run: Side
     """The simulated users' messages."""
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[PeopleCompared, ...]
     """With each reference, in the order of `Realism.references`."""
 
 
@@ -185,7 +185,7 @@ def compare_messages(
     return min(size, MOST) if enough else None, rows
 
 
-def summarize_reference(name: str, source: str, rows: Mapping[str, Comparison]) -> Reference:
+def summarize_reference(name: str, source: str, rows: Mapping[str, PeopleCompared]) -> Reference:
     """Count the measures, by field, whose distance from a reference is within the noise floor."""
     tested, above = 0, dict[str, float]()
     for field, row in rows.items():
@@ -209,7 +209,7 @@ def _compare_sides(
     sides: tuple[MessageSample, MessageSample],
     permutation: tuple[MessageSample, Floats],
     size: int,
-) -> Comparison:
+) -> PeopleCompared:
     run, people = sides
     distance, ci95, floor, p_value = None, None, None, None
     if all(side.reason(measure) is None for side in sides):
@@ -223,7 +223,7 @@ def _compare_sides(
         ci95 = compute_percentile_interval(drawn[1:]) if enough and distance is not None else None
         if distance is not None and measure.field not in IN_SAMPLES:
             floor, p_value = _compute_noise_floor(measure, permutation, size, distance)
-    return Comparison(
+    return PeopleCompared(
         people=_build_side(measure, people, size),
         distance=distance,
         distance_ci95=ci95,

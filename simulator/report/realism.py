@@ -75,7 +75,7 @@ def build_columns(names: Sequence[str], first: int = 0) -> tuple[Column, ...]:
 
 
 def _build_block(name: str, place: str) -> tuple[Column, ...]:
-    """Return the columns of a reference, whose `Comparison` is the field `place` of a row."""
+    """Return the columns of a reference, whose `PeopleCompared` is the field `place` of a row."""
     return (
         Column(name, f"{place}.people.value", "the same of people", TWO_DECIMALS,
                beside=f"{place}.people.ci95", short=name, brief=True),

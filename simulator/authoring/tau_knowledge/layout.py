@@ -40,13 +40,13 @@ _SECTORS = (
 """With what the identifiers of documents begin."""
 
 
-class _Row(BaseModel):
+class _SourceRecord(BaseModel):
     """A record of which only some keys are read."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class SourceDocument(_Row):
+class SourceDocument(_SourceRecord):
     """A document of the knowledge base."""
 
     id: str = Field(min_length=1)
@@ -69,11 +69,11 @@ class SourceDocument(_Row):
         return next((one for one in _SECTORS if self.name.startswith(one)), self.topic)
 
 
-class _UserScenario(_Row):
+class _UserScenario(_SourceRecord):
     instructions: str = Field(min_length=1)
 
 
-class SourceUser(_Row):
+class SourceUser(_SourceRecord):
     """A task: a customer, and the documents that an agent needs for the customer's matter."""
 
     id: str = Field(min_length=1)
@@ -93,7 +93,7 @@ class KnowledgeSource(NamedTuple):
     """The text of the licence, with its notice."""
 
 
-_RowType = TypeVar("_RowType", bound=_Row)
+_RecordType = TypeVar("_RecordType", bound=_SourceRecord)
 
 
 def make_slug(text: str) -> str:
@@ -140,7 +140,7 @@ def read_source(folder: Path) -> KnowledgeSource:
     )
 
 
-def _read_rows(folder: Path, model: type[_RowType], boundary: Boundary) -> list[tuple[Path, _RowType]]:
+def _read_rows(folder: Path, model: type[_RecordType], boundary: Boundary) -> list[tuple[Path, _RecordType]]:
     rows = []
     for path in list_entries(folder):
         if path.suffix != ".json":

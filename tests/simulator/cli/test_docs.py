@@ -19,6 +19,7 @@ import hallulab as front_door
 from hallulab.agents.machine.cache import CACHE_VARIABLE
 from hallulab.chatbots.guarded.policy import Policy
 from hallulab.scenarios.files.yaml_text import read_yaml
+from hallulab.scenarios.packs.goals import LabelledGoal
 from hallulab.scenarios.packs.pack_files import PersonasFile, ScenarioFile
 from hallulab.simulator.annotate.sheet import Sheet
 from hallulab.simulator.bench.sweep import Sweep
@@ -38,9 +39,16 @@ IN_A_BLOCK = re.compile(rf"^(?: {{4}})?(hallulab (?:{'|'.join(HALLULAB.commands)
 IN_THE_TEXT = re.compile(r"`(hallulab [a-z][^`]*)`")
 
 
+class LabelledGoals(BaseModel):
+    """The goals of a persona, as a part of its file."""
+
+    goals: tuple[LabelledGoal, ...]
+
+
 KINDS: dict[str, type[BaseModel]] = {
     "annotator": Sheet,
     "detector": Sweep,
+    "goals": LabelledGoals,
     "name": Policy,
     "personas": PersonasFile,
     "schema": ScenarioFile,

@@ -13,7 +13,7 @@ from scipy.stats import wasserstein_distance
 from hallulab.simulator.metrics.message_sample import MEASURES, MessageSample
 from hallulab.simulator.metrics.messages import CountedMessages, Messages
 from hallulab.simulator.metrics.realism import (
-    Comparison,
+    PeopleCompared,
     RealismRow,
     Side,
     compare_messages,
@@ -45,7 +45,7 @@ def rows(run: MessageSample, people: MessageSample) -> dict[str, RealismRow]:
     return {row.measure: row for row in compare_messages(run, [people])[1]}
 
 
-def compared(run: MessageSample, people: MessageSample) -> dict[str, Comparison]:
+def compared(run: MessageSample, people: MessageSample) -> dict[str, PeopleCompared]:
     return {field: row.comparisons[0] for field, row in rows(run, people).items()}
 
 
@@ -278,9 +278,9 @@ def test_each_reference_is_compared_alone() -> None:
     assert both.comparisons[1] == compared(run, far)["first_words"]
 
 
-def measured(distance: float | None, floor: float | None, p_value: float | None) -> Comparison:
+def measured(distance: float | None, floor: float | None, p_value: float | None) -> PeopleCompared:
     side = Side(messages=9, users=9, value=1.0, ci95=None, quartiles=None, reason=None)
-    return Comparison(people=side, distance=distance, distance_ci95=None, floor=floor, p_value=p_value)
+    return PeopleCompared(people=side, distance=distance, distance_ci95=None, floor=floor, p_value=p_value)
 
 
 def test_measures_above_the_floor_are_counted_the_worst_first() -> None:
