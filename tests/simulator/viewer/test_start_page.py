@@ -73,8 +73,8 @@ def test_the_plan_says_what_a_run_would_do_and_starts_none(served: Served, launc
     status, body = served.post("/start/plan", fill_in(write_text(limit=2, repeats=3)))
     assert status == 200
     assert [line.strip() for line in body.replace("</li>", "\n").splitlines() if "<li>" in line] == [
-        "<ul><li>6 conversations of 1 chatbot, of at most 4 turns, judged by 1 detector.",
-        "<li>6 conversations, about 89 requests.",
+        "<ul><li>6 conversations of 1 chatbot, of at most 8 turns, judged by 1 detector.",
+        "<li>6 conversations, about 180 requests.",
         "<li>The model is patient, at scripted://patient/v1.",
         f"<li>The run is written to a new folder in {launcher.offer.folder}, named by the time.",
     ]
