@@ -37,12 +37,12 @@ from hallulab.scenarios.transcript import Conversation, Turn
 
 HEADER = (
     "conversation", "turn", "user", "reply", "passages", "query", "steps", "spans", "chatbot", "model",
-    "about", "escaped", "verdicts", "goal",
+    "about", "escaped", "verdicts", "goal", "act",
 )  # fmt: skip
 """The columns that we write."""
 
-_OWN = frozenset(HEADER) - {"verdicts", "goal"}
-"""Columns by which a table is known as ours; earlier ones had no verdicts and no goal."""
+_OWN = frozenset(HEADER) - {"verdicts", "goal", "act"}
+"""Columns by which a table is known as ours; earlier ones had fewer."""
 
 _YES = "yes"
 _START = 4096
@@ -69,7 +69,8 @@ def build_csv_rows(marked: Marked, without: frozenset[str]) -> Iterator[list[str
             one.id, str(number), user, reply, encode_json(parts["passages"]),
             encode_json(own.query),
             encode_json(parts["steps"]), encode_json(parts["spans"]), one.chatbot, one.model,
-            encode_json(whole), _YES, encode_json(parts["verdicts"]), encode_json(own.goal),
+            encode_json(whole), _YES, encode_json(parts["verdicts"]),
+            encode_json(own.goal), encode_json(own.act),
         )  # fmt: skip
         yield [f"'{cell}" if cell.startswith("'") or is_formula(cell) else cell for cell in cells]
 
@@ -288,7 +289,8 @@ def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading)
 def _read_beside(row: Mapping[str, str]) -> TurnAbout:
     cells = {key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps", "verdicts")}
     cells["query"] = _parse_value(row["query"] or "null", "query")
-    cells["goal"] = _parse_value(row.get("goal") or "null", "goal")
+    for name in ("goal", "act"):
+        cells[name] = _parse_value(row.get(name) or "null", name)
     (own,) = read_about({"turns": [cells]}).turns or ()
     return own
 

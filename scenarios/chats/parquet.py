@@ -49,6 +49,8 @@ def build_schema() -> pa.Schema:
             "steps": pa.list_(pa.struct({"name": text, "text": text})),
             "spans": pa.list_(span),
             "verdicts": text,
+            "goal": text,
+            "act": text,
         }
     )
     named = dict.fromkeys(("scenario", "persona", "chatbot", "model"), text)

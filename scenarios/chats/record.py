@@ -112,6 +112,7 @@ class TurnAbout(Frozen):
     """None: not judged, or left out."""
     verdicts: tuple[KeptVerdict, ...] = ()
     goal: str | None = Field(default=None, exclude_if=is_unset)
+    act: str | None = Field(default=None, exclude_if=is_unset)
 
     @field_validator("verdicts", mode="before")
     @classmethod
@@ -160,6 +161,7 @@ def build_chat_context(marked: Marked, without: frozenset[str] = frozenset()) ->
                 else tuple(marked.marks[turn.index]),
                 verdicts=() if "spans" in without else tuple(verdicts[turn.index]),
                 goal=turn.goal,
+                act=turn.act,
             )
             for turn in one.turns
         ),
@@ -219,6 +221,7 @@ def build_conversation(turns: Sequence[Turn], about: ChatContext, name: str) -> 
                     "passages": beside.passages,
                     "steps": beside.steps,
                     "goal": beside.goal,
+                    "act": beside.act,
                 }
             )
             for turn, beside in zip(own, about.turns, strict=True)

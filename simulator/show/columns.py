@@ -75,10 +75,10 @@ class Column:
             AttributeError, IndexError, KeyError: the row has no such field.
         """
         for name in (field or self.value).split("."):
-            if isinstance(row, tuple):
-                row = row[int(name)]
+            if isinstance(row, Mapping):
+                row = row[name]
             else:
-                row = row[name] if isinstance(row, Mapping) else getattr(row, name)
+                row = row[int(name)] if name.isdecimal() else getattr(row, name)
         return row
 
     def text(self, row: Any) -> str:

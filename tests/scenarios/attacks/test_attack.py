@@ -149,22 +149,22 @@ def test_a_later_pack_gets_distractors_and_gives_none() -> None:
 
 
 def test_too_many_distractors_are_refused() -> None:
-    assert refusal(choose_distractors, PREGNANCY, 97, 0) == (
-        "field `attack.distractors`: 97 are asked for, and the built-in packs other than "
-        "pregnancy-medication have 96 documents. Give at most 96."
+    assert refusal(choose_distractors, PREGNANCY, 99, 0) == (
+        "field `attack.distractors`: 99 are asked for, and the built-in packs other than "
+        "pregnancy-medication have 98 documents. Give at most 98."
     )
 
 
 def test_an_attack_of_nothing_changes_nothing() -> None:
-    assert apply_attack(PACK, Attack()) == (PACK, AttackRecord(documents=23))
+    assert apply_attack(PACK, Attack()) == (PACK, AttackRecord(documents=25))
 
 
 def test_everything_planted_is_in_the_documents() -> None:
     made, planted = apply_attack(PACK, Attack(poison_ratio=0.2, distractors=3, injections=0.2))
     texts = {document.name: document.text for document in made.documents}
     orders = {order.id: order for order in planted.orders}
-    assert (planted.documents, len(made.documents), planted.poisoned) == (23, 26, 5)
-    assert list(texts)[23:] == list(planted.distractors)
+    assert (planted.documents, len(made.documents), planted.poisoned) == (25, 28, 5)
+    assert list(texts)[25:] == list(planted.distractors)
     assert all(poison.false in texts[poison.document] for poison in planted.poisons)
     assert not any(poison.true in texts[poison.document] for poison in planted.poisons)
     assert len(planted.ordering) == len(orders) == 5

@@ -49,7 +49,7 @@ def test_a_higher_ratio_poisons_the_same_documents_and_more() -> None:
         }
         for ratio in (0.1, 0.3)
     )
-    assert (len(few), len(many)) == (2, 7)
+    assert (len(few), len(many)) == (2, 8)
     assert few.items() <= many.items()
 
 

@@ -37,6 +37,7 @@ chatbots: [vanilla, {name: theirs, kind: endpoint}]
 detectors: [lexical]
 min_turns: 1
 max_turns: 2
+manners: [plain]
 top_k: 60
 attack: {poison_ratio: 1, distractors: 2, injections: 1, user_injections: 1}
 """

@@ -36,7 +36,7 @@ def command(folder: Path, *more: str) -> list[str]:
     """Arguments of `run`: two users talk with a chatbot of one step and one of several, both judged."""
     if not (folder / "pack").exists():
         make_pack(folder / "pack")
-        (folder / "untimed.yaml").write_text("timed: false\n")
+        (folder / "untimed.yaml").write_text("timed: false\nmanners: [plain]\n")
     return [
         *("run", "-c", str(folder / "untimed.yaml"), "--scenario", str(folder / "pack"), "--model", "stub"),
         *("--chatbots", "vanilla,fact-checker", "--detectors", "lexical,halludetect", "--count", "2"),

@@ -52,6 +52,7 @@ passages = st.builds(
 )  # fmt: skip
 turns = st.builds(
     Turn, index=st.just(0), user=texts, reply=texts, query=st.none() | texts, goal=st.none() | texts,
+    act=st.none() | texts,
     passages=st.lists(passages, max_size=2).map(tuple),
     steps=st.lists(st.builds(Step, name=texts, text=texts), max_size=2).map(tuple),
 )  # fmt: skip

@@ -68,6 +68,7 @@ def run(folder: Path, personas: int, bots: Mapping[str, int], as_bot: str | None
         "min_turns": 1,
         "max_turns": 1,
         "timed": False,
+        "manners": ["plain"],
     }
     with words_for_vectors(), ScriptedModel(lambda body: answer(body, bots)) as model:
         hallulab.run(asked, model=model.name, base_url=model.base_url, out=folder / "run", quiet=True)

@@ -204,7 +204,7 @@ def test_a_run_of_the_terminal_is_unfinished_and_can_be_resumed(
     runs: Path, launchers: list[Launcher]
 ) -> None:
     status = status_of(launcher_of(runs, FOREVER, launchers), saved_run(runs / "other"))
-    assert (status.state, status.conversations, status.planned) == ("unfinished", 1, 132)
+    assert (status.state, status.conversations, status.planned) == ("unfinished", 1, 137)
     assert status.can_resume
 
 

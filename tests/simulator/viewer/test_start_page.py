@@ -101,7 +101,7 @@ def test_a_started_run_has_a_page_that_stops_it(served: Served, launcher: Launch
     assert served.post("/start", fill_in(write_text())) == (200, "")
     [run] = [one for one in served.runs.list() if one.id not in before]
     shown = served.get(f"/runs/{run.id}")[1]
-    assert "0</b> of 132 conversations. The run is under way." in shown
+    assert "0</b> of 137 conversations. The run is under way." in shown
     assert 'id="stop-run"' in shown
     assert served.post(f"/runs/{run.id}/stop", b"") == (204, "")
     assert served.post("/runs/none/stop", b"")[0] == 404
