@@ -134,9 +134,12 @@ class Cases:
 def _describe_speaking(conversation: Conversation) -> list[str]:
     """Return what was drawn for the user, for a person."""
     manner, model, pressure = conversation.manner, conversation.user_model, conversation.pressure
-    pressed = [] if pressure is None else [f"Presses ({pressure.kind}): {pressure.false or pressure.detail}"]
-    if pressure is not None and pressure.true:
-        pressed.append(f"True: {pressure.true}")
+    pressed = []
+    if pressure is not None:
+        wanted = (pressure.false or pressure.detail).rstrip(".")
+        pressed = [f"Presses ({pressure.kind}): {wanted}"]
+        if pressure.true:
+            pressed.append(f"True: {pressure.true.rstrip('.')}")
     return [
         *([f"Speaks: {manner}"] if manner else []),
         *pressed,
