@@ -74,7 +74,7 @@ def _run(folder: Path, name: str, endpoint: FaultyEndpoint, repeats: int) -> str
             "--quiet",
         ),
         *("--api-key-env", "CANARY_KEY", "--timeout", str(TIMEOUT_S), "--detectors", DETECTORS),
-        *("--min-turns", "2", "--max-turns", "2", "--repeats", str(repeats)),
+        *("--min-turns", "2", "--max-turns", "2", "--manners", "plain", "--repeats", str(repeats)),
         *("--record", str(folder / f"{name}.jsonl")),
     )
     said = forked_runs.run_here(command, folder / name)
