@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import random
 import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from hallulab.scenarios.attacks.poison import Poison, plant_poisons
 from hallulab.scenarios.attacks.retrieval import RetrievalAttack, make_outdated
@@ -21,7 +22,7 @@ from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.edits import collect_sentences
 from hallulab.scenarios.text.spans import split_words
-from hallulab.scenarios.transcript import Conversation, Frozen, Seed
+from hallulab.scenarios.transcript import Conversation, Frozen, Seed, is_unset
 
 
 class Attack(Frozen):
@@ -40,19 +41,11 @@ class Attack(Frozen):
     """Share of the documents that give the chatbot orders (prompt injection)."""
     user_injections: float = Field(default=0.0, ge=0.0, le=1.0)
     """Share of the conversations in which a message of the user ends with an order."""
-    retrieval: RetrievalAttack | None = None
+    # Left out where it is not set, so that older attacks keep their hashes.
+    retrieval: RetrievalAttack | None = Field(default=None, exclude_if=is_unset)
     """Change of searches; None: none."""
     seed: Seed = 0
     """Seed of all choices; with equal knobs, equal seeds give equal documents."""
-
-    @model_serializer(mode="wrap")
-    def _without_untouched_searches(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave `retrieval` out where it is not set, so that older attacks keep their hashes."""
-        return _drop_unset(dump(self), "retrieval")
-
-
-def _drop_unset(values: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value or name not in names}
 
 
 FILE = Path(__file__).with_name("orders.yaml")
@@ -250,15 +243,11 @@ class AttackRecord(Frozen):
     by_users: bool = False
     instructions: dict[str, tuple[str, ...] | None] = Field(default_factory=dict)
     """Chatbot → the texts of its own instructions; None: not known."""
-    retrieval: RetrievalAttack | None = None
+    retrieval: RetrievalAttack | None = Field(default=None, exclude_if=is_unset)
     """Change of searches; None: none. Each turn says in its steps what was done to its own
     (`hallulab.scenarios.attacks.retrieval.STEP`)."""
-    outdated: tuple[Poison, ...] = ()
+    outdated: tuple[Poison, ...] = Field(default=(), exclude_if=operator.not_)
     """False statements of older versions of the passages."""
-
-    @model_serializer(mode="wrap")
-    def _without_untouched_searches(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _drop_unset(dump(self), "retrieval", "outdated")
 
     @model_validator(mode="after")
     def _orders_are_there(self) -> Self:

@@ -11,11 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from pydantic import (
-    Field,
-    ValidationError,
-    field_validator,
-)
+from pydantic import Field, ValidationError, field_validator
 
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.turns import TOPIC
