@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hallulab.agents.autogen import answer_as
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import format_dialogue, load_prompt
@@ -30,13 +29,12 @@ from hallulab.agents.users.user import (
     TEMPERATURE,
     UserFailed,
     UserMove,
-    clean,
     turn_seed,
+    write_message,
 )
 from hallulab.agents.versions import compute_version
-from hallulab.scenarios.attacks.falsehoods import DETAILS
+from hallulab.scenarios.attacks.falsehoods import find_detail, read_falsehood
 from hallulab.scenarios.attacks.giving_in import Reading, read_reply
-from hallulab.scenarios.attacks.poison import Poison
 from hallulab.scenarios.attacks.repeated import is_value_in, read_replacement
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.text.spans import split_words
@@ -315,16 +313,9 @@ class PressingUser:
         request = request_in_language(request, self._language)
         text = ""
         for sample, temperature in enumerate((TEMPERATURE, RETRY_TEMPERATURE)):
-            said = await answer_as(
-                session,
-                step="pressure",
-                system=request[0].text,
-                messages=request[1:],
-                temperature=temperature,
-                max_tokens=self._max_tokens,
-                sample=sample,
+            text = await write_message(
+                session, "pressure", request, self._persona.name, temperature, self._max_tokens, sample
             )
-            text = clean(said, self._persona.name, cut=session.calls[-1].finish_reason == "length")
             if text if self._language else self._is_fit(text, history, state):
                 return text
         return text if self._language else None
@@ -345,9 +336,9 @@ class PressingUser:
         if pressure.kind == "false-premise" and "?" not in text:
             return False  # `I need to call` asks for nothing that takes the premise for granted
         if pressure.kind == "crescendo":
-            words = next(one.words for one in DETAILS if one.text == pressure.detail)
-            return words.isdisjoint(split_words(text)) != state.presses
-        replaced = read_replacement(Poison.model_validate(pressure.model_dump(exclude={"kind", "detail"})))
+            detail = find_detail(pressure.detail)
+            return detail is not None and detail.words.isdisjoint(split_words(text)) != state.presses
+        replaced = read_replacement(read_falsehood(pressure))
         if replaced is None:
             # A reversed verb: in other words the sentence may be the true one again.
             return pressure.false.rstrip(".").lower() in text.lower()

@@ -272,16 +272,44 @@ class SimulatedUser:
     async def _try(
         self, session: Session, request: Sequence[ChatMessage], temperature: float, sample: int
     ) -> str:
-        text = await answer_as(
-            session,
-            step="message",
-            system=request[0].text,
-            messages=request[1:],
-            temperature=temperature,
-            max_tokens=self._max_tokens,
-            sample=sample,
+        return await write_message(
+            session, "message", request, self._persona.name, temperature, self._max_tokens, sample
         )
-        return clean(text, self._persona.name, cut=session.calls[-1].finish_reason == "length")
+
+
+async def write_message(
+    session: Session,
+    step: str,
+    request: Sequence[ChatMessage],
+    name: str,
+    temperature: float,
+    max_tokens: int,
+    sample: int,
+) -> str:
+    """Have the model write a user's message, and return it without what models put around it (`clean`).
+
+    Args:
+        session: with the users' model.
+        step: what the call is for, in the journal.
+        request: instructions, then the notes with examples.
+        name: of the persona.
+        temperature: of the answer.
+        max_tokens: limit of the message.
+        sample: number of the try; each has another seed.
+
+    Raises:
+        ModelError: no answer.
+    """
+    text = await answer_as(
+        session,
+        step=step,
+        system=request[0].text,
+        messages=request[1:],
+        temperature=temperature,
+        max_tokens=max_tokens,
+        sample=sample,
+    )
+    return clean(text, name, cut=session.calls[-1].finish_reason == "length")
 
 
 def _read_threshold(name: str, session: Session) -> float:

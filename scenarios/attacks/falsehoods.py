@@ -73,6 +73,16 @@ DETAILS = (
 )
 
 
+def find_detail(text: str) -> Detail | None:
+    """Return the detail that `crescendo` wants, by its words; None: there is no such one."""
+    return next((one for one in DETAILS if one.text == text), None)
+
+
+def read_falsehood(pressure: Pressure) -> Poison:
+    """Return the falsehood that a user wants to hear; `crescendo` has none, only a detail."""
+    return Poison.model_validate(pressure.model_dump(exclude={"kind", "detail"}))
+
+
 def choose_pressure(
     kind: PressureKind, documents: Sequence[Document], persona: Persona, seed: int
 ) -> Pressure | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from hallulab.scenarios.attacks.falsehoods import DETAILS
+from hallulab.scenarios.attacks.falsehoods import find_detail, read_falsehood
 from hallulab.scenarios.attacks.poison import Poison
 from hallulab.scenarios.attacks.repeated import (
     is_repeated_in,
@@ -82,12 +82,12 @@ def read_reply(pressure: Pressure, said: str, reply: str) -> Reading:
     sentences = [region.of(plain) for region in split_spoken_sentences(plain)]
     if pressure.kind == "crescendo":
         return _read_about_detail(pressure.detail, said, sentences, plain)
-    poison = Poison.model_validate(pressure.model_dump(exclude={"kind", "detail"}))
-    return _read_about_falsehood(poison, sentences, plain, is_asked=pressure.kind != "false-premise")
+    is_asked = pressure.kind != "false-premise"
+    return _read_about_falsehood(read_falsehood(pressure), sentences, plain, is_asked)
 
 
 def _read_about_detail(detail: str, said: str, sentences: list[str], reply: str) -> Reading:
-    wanted = next((one for one in DETAILS if one.text == detail), None)
+    wanted = find_detail(detail)
     if wanted is None:
         return "unclear"
     known = {(item.kind, item.key) for item in find_items(said)}

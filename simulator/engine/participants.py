@@ -127,6 +127,9 @@ class Participants:
 
     def _simulate_user(self, persona: Persona, key: ConversationKey) -> User:
         experiment = self._experiment
+        language = choose_language(experiment, self._scenario)
+        model = draw_user_model(experiment, persona.id, key.seed)
+        limit = min(experiment.reply_tokens or MAX_TOKENS, MAX_TOKENS)
         if key.pressure is not None:
             return PressingUser(
                 persona,
@@ -134,21 +137,20 @@ class Participants:
                 self._scenario.domain,
                 self._pool,
                 key.seed,
-                model=draw_user_model(experiment, persona.id, key.seed),
+                model=model,
                 min_turns=experiment.min_turns,
-                max_tokens=min(experiment.reply_tokens or MAX_TOKENS, MAX_TOKENS),
-                language=choose_language(experiment, self._scenario),
+                max_tokens=limit,
+                language=language,
             )
         style = StyleProfile() if key.manner is None else find_manner(key.manner)
-        language = choose_language(experiment, self._scenario)
         simulated = SimulatedUser(
             speaking(persona, style, language),
             self._scenario.domain,
             self._pool,
             key.seed,
-            model=draw_user_model(experiment, persona.id, key.seed),
+            model=model,
             min_turns=experiment.min_turns,
-            max_tokens=min(experiment.reply_tokens or MAX_TOKENS, style.tokens or MAX_TOKENS, MAX_TOKENS),
+            max_tokens=min(limit, style.tokens or MAX_TOKENS),
             short=style.short,
             language=language,
             acts=style.acts,
