@@ -87,6 +87,7 @@ MODULES = (
     "hallulab.simulator.statistics.intervals",
     "hallulab.simulator.statistics.answering",
     "hallulab.simulator.statistics.planning",
+    "hallulab.simulator.statistics.mean_sequence",
     "hallulab.simulator.statistics.sequence",
     "hallulab.simulator.statistics.sums",
     "hallulab.simulator.statistics.survival",

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.metrics.blame import Library
 from hallulab.simulator.metrics.hallucinations import ByDetector, is_answer
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.turn_reading import Library
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import (
     Interval,

@@ -24,11 +24,11 @@ from hallulab.scenarios.text.declining import is_declining
 from hallulab.scenarios.text.languages import ENGLISH, identify_language
 from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 from hallulab.scenarios.transcript import Conversation, Frozen, Passage
-from hallulab.simulator.metrics.blame import Library
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.support import LACKS, SUPPORTS, DocumentIndex, Statement, read_statement
+from hallulab.simulator.metrics.turn_reading import Library
 from hallulab.simulator.show.columns import CHATBOT, GROUPED, PERCENT, Column, is_lacking
 from hallulab.simulator.statistics.intervals import (
     Interval,

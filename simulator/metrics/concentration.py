@@ -13,11 +13,11 @@ from typing import Literal, Self, get_args
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.metrics.blame import Found, Library
 from hallulab.simulator.metrics.depth import BAND_NAMES, name_band
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, CsvTable, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.turn_reading import Found, Library
 from hallulab.simulator.show.columns import (
     DETECTOR,
     GROUPED,

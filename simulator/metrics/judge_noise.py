@@ -19,7 +19,7 @@ from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.records.journals import VerdictKey, build_verdict_key
+from hallulab.simulator.records.journal_lines import VerdictKey, build_verdict_key
 from hallulab.simulator.show.columns import DETECTOR, PERCENT, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import (
     Interval,

@@ -49,7 +49,8 @@ from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import RunSums
 from hallulab.simulator.records.experiment_fields import Prices
 from hallulab.simulator.records.experiment_json import BranchedFrom, SavedExperiment
-from hallulab.simulator.records.journals import Journals, VerdictKey
+from hallulab.simulator.records.journal_lines import VerdictKey
+from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.show.columns import Column, group_rows
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.prevalence import DetectorErrors

@@ -12,7 +12,7 @@ from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row, count_verdicts
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.records.journals import derive_first_try
+from hallulab.simulator.records.journal_lines import derive_first_try
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import Interval, compute_interval, compute_ratio_of_sums
 from hallulab.simulator.statistics.sums import PersonSums

@@ -14,7 +14,7 @@ from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.bench.planted import FILE
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
-from hallulab.simulator.options.commands import PlantOptions
+from hallulab.simulator.options.data import PlantOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.planting.fluent import ORDERS, RewriteExecutor, RewriteWork, plant_fluently
 from hallulab.simulator.planting.kinds import KINDS

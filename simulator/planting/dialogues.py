@@ -25,7 +25,7 @@ from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.engine.models import OpenModels, RunSettings, open_models
 from hallulab.simulator.engine.plan import plan
 from hallulab.simulator.engine.run import build_run
-from hallulab.simulator.options.commands import DialogueOptions
+from hallulab.simulator.options.data import DialogueOptions
 from hallulab.simulator.planting.dialogue_rows import (
     DIALOGUE_KINDS,
     ErrorPlanter,
