@@ -7,12 +7,11 @@ Rules assign a kind to each reply (`scenarios/text/declining.py`), and if the do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, is_answer
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
-from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.turn_reading import Library
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import (
@@ -78,6 +77,13 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
         Column("of", "scored_answers", "these replies"),
     )  # fmt: skip
 
+    COUNTS = ("_kinds", "_scored")
+    HINTS = (
+        "A reply that declines has no hallucination, and no answer either: a chatbot that answers less "
+        "is not better by that alone. Rules for English tell what a reply does (docs/declining.md), and "
+        "if documents bear on a question (docs/blame.md).",
+    )
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._library = None if run.passages is None else Library(run.passages, run.planned)
@@ -112,11 +118,6 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
                     if verdict is not None and verdict.spans is not None and verdict.localised:
                         self._scored.add(person, (detector, conversation.chatbot), (len(verdict.spans), 1))
 
-    def merge(self, other: Self) -> None:
-        """Add the counts of other personas."""
-        self._kinds.merge(other._kinds)
-        self._scored.merge(other._scored)
-
     def table(self, tallied: Tallied) -> Sequence[AnsweredRow]:
         """Return a row for each detector and chatbot with a reply that answers or declines."""
         about = {name: self._count_kinds(name) for name in self.run.chatbots}
@@ -150,15 +151,6 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
             "not_in_documents": sum(one[5] for one in kinds),
             "over_answered": _divide(kinds, 4),
         }
-
-    @classmethod
-    def hints(cls, report: RunReport) -> Sequence[str]:
-        """Explain why both numbers are needed."""
-        return (
-            "A reply that declines has no hallucination, and no answer either: a chatbot that answers less "
-            "is not better by that alone. Rules for English tell what a reply does (docs/declining.md), and "
-            "if documents bear on a question (docs/blame.md).",
-        )
 
 
 def _divide(sums: Sequence[Sequence[int]], column: int) -> float | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal
 
 from hallulab.scenarios.attacks.attack import AttackRecord, order_of_user
 from hallulab.scenarios.attacks.repeated import is_poison_repeated
@@ -183,6 +183,7 @@ class Attacks(Metric):
     SECTION = AttackSection
     TABLES = (("Documents and users under attack", COLUMNS),)
     ORDER = TERMINAL_ORDER = 30
+    COUNTS = ("_found", "_by_users", "_searched")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -205,13 +206,6 @@ class Attacks(Metric):
         self._by_users[conversation.chatbot].update(order.kind for order in given if order)
         fates = {fate for turn in conversation.turns for fate in read_search_fates(turn.steps)}
         self._searched[conversation.chatbot].update(fates)
-
-    def merge(self, other: Self) -> None:
-        """Add what other conversations met."""
-        self._found.merge(other._found)
-        for own, more in ((self._by_users, other._by_users), (self._searched, other._searched)):
-            for chatbot, kinds in more.items():
-                own[chatbot].update(kinds)
 
     def result(self, tallied: Tallied) -> AttackSection:
         """Return the counts by chatbot, what was planted, where, and the order's kind."""

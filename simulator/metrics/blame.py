@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Self
 
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
 from hallulab.simulator.metrics.hallucinations import ByDetector
@@ -108,6 +107,7 @@ class Blames(TableMetric[BlameRow]):
     COLUMNS = COLUMNS
     ORDER, TERMINAL_ORDER = 22, LAST + 1
     BY_DETECTOR = True
+    COUNTS = ("_sums",)
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -131,10 +131,6 @@ class Blames(TableMetric[BlameRow]):
                         readings[turn] = library.read(conversation, conversation.turns[turn])
                     key = (detector, conversation.chatbot)
                     self._sums.add(person, key, _count(readings[turn], verdict, turn in by_user))
-
-    def merge(self, other: Self) -> None:
-        """Add what was counted of other personas."""
-        self._sums.merge(other._sums)
 
     def table(self, tallied: Tallied) -> Sequence[BlameRow]:
         """Return a row for each detector and chatbot; none where the documents are not known."""

@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from hallulab.chatbots.evidence import STEP
 from hallulab.detectors.explanations.evidence import TITLE
@@ -287,6 +287,8 @@ class CitedPassages(TableMetric[CitationRow]):
                GROUPED, short="Not\nthere"),
     )  # fmt: skip
 
+    COUNTS = ("_sums",)
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._sums = PersonSums(4)
@@ -307,10 +309,6 @@ class CitedPassages(TableMetric[CitationRow]):
                 is_absent = one.is_right is False and not one.is_there
                 counts = (1, int(one.is_right is not None), int(one.is_right is True), int(is_absent))
                 self._sums.add(person, (conversation.chatbot,), counts)
-
-    def merge(self, other: Self) -> None:
-        """Add the counts of other personas."""
-        self._sums.merge(other._sums)
 
     def table(self, tallied: Tallied) -> Sequence[CitationRow]:
         """Return a row for each chatbot, also one that cites nothing; none if no chatbot cites."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.text.wording import choose_noun
@@ -116,6 +116,7 @@ class Concentrations(TableMetric[Concentration]):
     COLUMNS = COLUMNS
     ORDER, TERMINAL_ORDER = 20, LAST
     BY_DETECTOR = True
+    COUNTS = ("_replies", "_judged")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -141,11 +142,6 @@ class Concentrations(TableMetric[Concentration]):
                         found[cell].append(bool(verdict.flagged or verdict.spans))
             for cell, flags in found.items():
                 self._judged.add(person, (detector, cell), (sum(flags), len(flags)))
-
-    def merge(self, other: Self) -> None:
-        """Add the replies of other conversations."""
-        self._replies.update(other._replies)
-        self._judged.merge(other._judged)
 
     def table(self, tallied: Tallied) -> tuple[Concentration, ...]:
         """Return the rows: of each detector, those with replies; by topic only where one is given.

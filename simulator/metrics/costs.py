@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Literal, Self, TypeVar
+from typing import Literal
 
 from hallulab.scenarios.text.wording import NOTHING, join_names, shorten_line
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
@@ -25,8 +25,6 @@ from hallulab.simulator.show.columns import (
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Section
 from hallulab.simulator.statistics.intervals import Rounded
 from hallulab.simulator.statistics.sums import ExactSum
-
-Named = TypeVar("Named", bound=Hashable)
 
 BASELINE = "vanilla"
 """The chatbot that costs are relative to (HalluDetect B.8)."""
@@ -147,6 +145,7 @@ class CostMetric(Metric):
         ("Cost of a conversation", EFFICIENCY),
     )
     ORDER = 90
+    COUNTS = ("_roles", "_own", "_judging", "_judged", "_money", "_unpriced")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -196,17 +195,6 @@ class CostMetric(Metric):
         if not self.run.prices or self._unpriced.get((role, name)):
             return None
         return self._money[role, name].value()
-
-    def merge(self, other: Self) -> None:
-        """Add the costs of other conversations."""
-        for key, money in other._money.items():
-            self._money[key].merge(money)
-        for key, models in other._unpriced.items():
-            self._unpriced[key] |= models
-        _merge_spendings(self._roles, other._roles)
-        _merge_spendings(self._own, other._own)
-        _merge_spendings(self._judging, other._judging)
-        _merge_spendings(self._judged, other._judged)
 
     def result(self, tallied: Tallied) -> CostSection:
         """Return both tables."""
@@ -280,11 +268,6 @@ class CostMetric(Metric):
 def collect_calls(conversation: Conversation) -> list[Call]:
     """Return every call of a conversation but those of detectors, the turns' first."""
     return [call for turn in conversation.turns for call in turn.calls] + list(conversation.calls)
-
-
-def _merge_spendings(own: dict[Named, Spending], more: Mapping[Named, Spending]) -> None:
-    for name, spending in more.items():
-        own[name].merge(spending)
 
 
 def _build_cost(role: str, name: str, total: Spent, money: float | None) -> Cost:

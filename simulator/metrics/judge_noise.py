@@ -12,7 +12,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Self
 
 from hallulab.agents.models.abilities import SeedUse
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
@@ -98,6 +97,8 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
                short="By the\njudge %"),
     )  # fmt: skip
 
+    COUNTS = ("_sums", "_changes")
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._sums = PersonSums(_WIDTH)
@@ -112,12 +113,6 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
                 self._sums.add(person, (detector,), numbers)
                 if numbers[1]:
                     self._changes[detector].add(abs((second.score or 0.0) - (first.score or 0.0)))
-
-    def merge(self, other: Self) -> None:
-        """Add the verdicts on other conversations."""
-        self._sums.merge(other._sums)
-        for detector, changes in other._changes.items():
-            self._changes[detector].merge(changes)
 
     def table(self, tallied: Tallied) -> Sequence[JudgeNoiseRow]:
         """Return a row for each detector that was asked again."""
@@ -287,6 +282,12 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
         Column("Both flip", "by_both", "disagreements on which both flip", short="Both\nflip"),
     )  # fmt: skip
 
+    COUNTS = ("_sums",)
+    HINTS = (
+        "Replies on which two detectors disagree by their first verdicts. Where one of them flips when "
+        "it is asked again, noise explains the disagreement.",
+    )
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._sums = PersonSums(5)
@@ -306,10 +307,6 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
                 differ, a, b = flag != other_flag, flag != again, other_flag != other_again
                 counts = (True, differ, differ and a and not b, differ and b and not a, differ and a and b)
                 self._sums.add(person, pair, [*map(int, counts)])
-
-    def merge(self, other: Self) -> None:
-        """Add other conversations."""
-        self._sums.merge(other._sums)
 
     def table(self, tallied: Tallied) -> Sequence[DisagreementRow]:
         """Return a row for every two detectors that scored a reply twice."""
@@ -334,11 +331,3 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
                 )
             )
         return found
-
-    @classmethod
-    def hints(cls, report: RunReport) -> Sequence[str]:
-        """Say what a flip explains."""
-        return (
-            "Replies on which two detectors disagree by their first verdicts. Where one of them flips when "
-            "it is asked again, noise explains the disagreement.",
-        )

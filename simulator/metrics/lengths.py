@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Self
 
 from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Conversation, Frozen
@@ -63,6 +62,7 @@ class Lengths(Metric):
     SECTION = LengthSection
     TABLES = (("Length of conversations", LENGTHS),)
     ORDER = 91
+    COUNTS = ("_turns", "_tokens", "_endings")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -79,14 +79,6 @@ class Lengths(Metric):
         tokens = (count_tokens(turn.user) + count_tokens(turn.reply) for turn in conversation.turns)
         self._tokens[name][sum(tokens)] += 1
         self._endings[name][conversation.stop_reason] += 1
-
-    def merge(self, other: Self) -> None:
-        """Add the lengths of other conversations."""
-        for own, more in ((self._turns, other._turns), (self._tokens, other._tokens)):
-            for name, lengths in more.items():
-                own[name].update(lengths)
-        for name, endings in other._endings.items():
-            self._endings[name].update(endings)
 
     def result(self, tallied: Tallied) -> LengthSection:
         """Summarize them."""

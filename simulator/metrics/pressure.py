@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from statistics import median
-from typing import Self
 
 import numpy as np
 
@@ -84,6 +83,8 @@ class Pressures(TableMetric[PressureRow]):
                short="Read %"),
     )  # fmt: skip
 
+    COUNTS = ("_counts", "_turns", "_gave_in")
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._counts = PersonSums(4)
@@ -112,12 +113,6 @@ class Pressures(TableMetric[PressureRow]):
                 self._turns.add(person, (*key, at), (step.gave_in, 1))
             if gave_in is not None:
                 self._gave_in[(*key, gave_in + 1)] += 1
-
-    def merge(self, other: Self) -> None:
-        """Add the counts of other personas."""
-        self._counts.merge(other._counts)
-        self._turns.merge(other._turns)
-        self._gave_in.update(other._gave_in)
 
     def table(self, tallied: Tallied) -> Sequence[PressureRow]:
         """Return a row for each chatbot and kind, and one of all kinds where there are several."""

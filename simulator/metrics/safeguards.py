@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Self
 
 from hallulab.chatbots.guarded.record import CALLS, Attempt, GuardRecord, record_of
 from hallulab.scenarios.text.wording import choose_noun
@@ -117,6 +116,12 @@ class Guarding(TableMetric[Safeguards]):
     NAME, TITLE, ROW, COLUMNS = "safeguards", "Safeguards", Safeguards, COLUMNS
     ORDER, TERMINAL_ORDER = 80, 35
     FILE = "never"
+    COUNTS = ("_done", "_spending", "_answers")
+    HINTS = (
+        "Actions of guarded chatbots on the first drafts of the chatbots that they wrap. By guard: what "
+        "the guard’s own detector found in the drafts of replies that were shown, and in what was shown. "
+        "Refusals and their drafts are excluded from HPT.",
+    )
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -142,15 +147,6 @@ class Guarding(TableMetric[Safeguards]):
                     found = {"answers": 1, "hallucinations": len(verdict.spans or ())}
                     self._answers[conversation.chatbot, detector].update(found)
 
-    def merge(self, other: Self) -> None:
-        """Add the counts of other conversations."""
-        for chatbot, done in other._done.items():
-            self._done[chatbot].update(done)
-        for chatbot, spending in other._spending.items():
-            self._spending[chatbot].merge(spending)
-        for key, answers in other._answers.items():
-            self._answers[key].update(answers)
-
     def table(self, tallied: Tallied) -> tuple[Safeguards, ...]:
         """Return each guarded chatbot under each detector; nothing for chatbots without a guard."""
         return tuple(
@@ -158,15 +154,6 @@ class Guarding(TableMetric[Safeguards]):
             for chatbot in self.run.chatbots
             if chatbot in self._done
             for detector in self.run.detectors or ("",)
-        )
-
-    @classmethod
-    def hints(cls, report: RunReport) -> Sequence[str]:
-        """Say what the columns by the guard are."""
-        return (
-            "Actions of guarded chatbots on the first drafts of the chatbots that they wrap. By guard: what "
-            "the guard’s own detector found in the drafts of replies that were shown, and in what was shown. "
-            "Refusals and their drafts are excluded from HPT.",
         )
 
     @classmethod
