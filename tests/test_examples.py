@@ -60,7 +60,6 @@ MODULES = (
     "hallulab.simulator.decide.run",
     "hallulab.simulator.engine.judging",
     "hallulab.simulator.engine.replies",
-    "hallulab.simulator.metrics.comparisons",
     "hallulab.simulator.metrics.decision",
     "hallulab.simulator.metrics.depth",
     "hallulab.simulator.metrics.failures",

@@ -8,7 +8,7 @@ conversation. Persons of different parts of a run are different ones, so parts m
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Literal
 
@@ -357,22 +357,3 @@ def count_all_verdicts(journals: Journals, chatbots: Sequence[str], detectors: S
     for conversation, verdicts in journals.judged():
         counting.add(conversation, index_by_detector(verdicts))
     return counting.sums()
-
-
-def sum_tallies(tallies: Mapping[Key, Sequence[Tally]]) -> RunSums:
-    """Add up tallies by chatbot and detector, persons in the order in which they come."""
-    chatbots, detectors = (tuple(dict.fromkeys(key[at] for key in tallies)) for at in (0, 1))
-    sums = RunSums(chatbots, detectors)
-    for person, own in _group_by_person(tallies):
-        sums.add(person, own, frozenset())
-    return sums
-
-
-def _group_by_person(
-    tallies: Mapping[Key, Sequence[Tally]],
-) -> Iterator[tuple[Person, dict[Key, list[Tally]]]]:
-    found: dict[Person, dict[Key, list[Tally]]] = defaultdict(lambda: defaultdict(list))
-    for key, items in tallies.items():
-        for item in items:
-            found[item.person][key].append(item)
-    yield from found.items()

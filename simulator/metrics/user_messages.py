@@ -58,7 +58,7 @@ class UserMessageTable(TableMetric[UserMessageRow]):
     )  # fmt: skip
 
     COUNTS = ("_lengths", "_asked")
-    HINTS = ["`hallulab realism` compares the messages of simulated users with people's (docs/realism.md)."]
+    HINTS = ("`hallulab realism` compares the messages of simulated users with people's (docs/realism.md).",)
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
