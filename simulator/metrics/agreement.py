@@ -53,7 +53,6 @@ class Agreement(Frozen):
 
     detectors: tuple[str, ...]
     turns: int
-    """Turns that at least two of them scored."""
     alpha: Rounded | None
     """Krippendorff's alpha for nominal data; None without such turns, or where all ratings are the same."""
     pairs: tuple[PairAgreement, ...]

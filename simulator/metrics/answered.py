@@ -30,23 +30,16 @@ class AnsweredRow(Frozen):
     detector: str
     chatbot: str
     replies: int
-    """Replies that answer or decline."""
     answered: Rounded | None
-    """Share of these that answer; None: there are none."""
+    """None: no reply answers or declines."""
     answered_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same share."""
     in_documents: int
-    """Replies of these whose question the documents answer, as far as rules can find out."""
     over_declined: Rounded | None
-    """Share of those that decline."""
     not_in_documents: int
-    """Those whose question the documents do not answer."""
     over_answered: Rounded | None
-    """Share of those that answer."""
     scored_answers: int
-    """Replies that answer and that the detector scored and localised."""
     hpt_of_answers: Rounded | None
-    """Hallucinations over these."""
     hpt_of_answers_ci95: Interval
     """Its 95% interval, likewise."""
 

@@ -50,19 +50,13 @@ class AttackRow(Frozen):
     chatbot: str
     thing: Thing
     where: Where
-    """Where it stood: in a document, in a message of the user, or in what a search returned."""
     kind: str
-    """Kind of the order; `all`: all kinds together."""
     planted: int
-    """Documents with it, or conversations of the chatbot in which the user gave it or a search had it."""
     seen: int
-    """Replies made with it among the passages, in the user's last message, or after such a search."""
     undecided: int
-    """Replies for which no rule can decide if the chatbot obeyed."""
     followed: int | None
     """Those that obey or repeat it; None for distractors and empty searches, which ask for nothing."""
     followed_share: Rounded | None
-    """followed / (seen - undecided)."""
     followed_share_ci95: Interval
     """Over personas; None: see `no_interval`."""
     no_interval: str | None

@@ -27,11 +27,9 @@ class BlameRow(Frozen):
     detector: str
     chatbot: str
     hallucinated: int
-    """Replies that the detector flags, or in which it flags something, in the conversations examined."""
     told: int
     """Those that are attributed to somebody."""
     coverage: Rounded | None
-    """told / hallucinated."""
     retriever: int
     """Replies caused by the retriever."""
     writer: int
@@ -47,21 +45,16 @@ class BlameRow(Frozen):
     no_interval: str | None
     """Why there is no interval."""
     writer_share: Rounded | None
-    """writer / told."""
     supported_share: Rounded | None
-    """supported / told."""
     user_share: Rounded | None
-    """user / told."""
     recall: Rounded | None
     """Context recall: of all that hallucinated replies needed, the share that a passage has; None where it is
     not known of anything."""
     recall_replies: int
-    """Hallucinated replies of which something is known to have been needed."""
     precision: Rounded | None
     """Context precision: of all their passages, the share that bears on what was asked or said; None without
     passages."""
     precision_replies: int
-    """Hallucinated replies with passages."""
 
 
 COLUMNS = (

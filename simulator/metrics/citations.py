@@ -252,17 +252,14 @@ class CitationRow(Frozen):
 
     chatbot: str
     citations: int
-    """Citations in sentences that claim something, and in lists of sources."""
     judged: int
     """Those that are known to be right or wrong."""
     coverage: Rounded | None
-    """judged / citations."""
     right: Rounded | None
     """Share of those judged that are right; None: there are none."""
     right_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same share."""
     not_there: int
-    """Citations of a passage that the turn does not have."""
 
 
 class CitedPassages(TableMetric[CitationRow]):

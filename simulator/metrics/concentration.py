@@ -68,17 +68,11 @@ class Concentration(Frozen):
 
     detector: str
     by: By
-    """The common property of the replies: turn, length, nearest document or topic, or what the search found;
-    `all`: nothing."""
     value: str
-    """Which turn, length, document or topic, or what the search found."""
     replies: int
     scored: int
-    """Those that the detector scored."""
     coverage: Rounded | None
-    """scored / replies."""
     hallucinated: int
-    """Scored ones that are flagged, or have a hallucination."""
     share: Rounded | None
     """hallucinated / scored; None if nothing is scored."""
     share_ci95: Interval

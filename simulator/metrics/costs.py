@@ -40,7 +40,6 @@ class Cost(Frozen):
     calls: int
     """Model calls, failed and replayed ones included."""
     failed: int
-    """Calls without an answer."""
     replayed: int
     """Calls answered from a recording or an equal request; their recorded cost is counted here."""
     uncounted: int
@@ -63,11 +62,9 @@ class Efficiency(Frozen):
     role: Literal["chatbot", "detector"]
     name: str
     conversations: int
-    """Conversations averaged over."""
     on: str
     """Whose conversations: a chatbot's own; for a detector Vanilla's, or `all` in a run without Vanilla."""
     calls_per_chat: Rounded | None
-    """Mean number of model calls."""
     tokens_per_chat: Rounded | None
     """Mean of prompt plus completion tokens; None where a server did not report those of an answered call."""
     seconds_per_chat: Rounded | None

@@ -31,11 +31,9 @@ class DepthRate(Frozen):
     chatbot: str
     detector: str
     turn: str
-    """Which turns, counted from 1; given ones count."""
     scored: int
-    """Those that the detector scored and localised."""
     hpt: Rounded | None
-    """Hallucinations over these; None: there are none."""
+    """None: no turn is scored."""
     hpt_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same HPT-1."""
 

@@ -90,21 +90,14 @@ class GoalReplyRow(Frozen):
 
     chatbot: str
     turns: int
-    """Turns about a goal with a label."""
     read: int
-    """Those whose reply answers, declines or asks back; the others are courtesies or in other languages."""
     coverage: Rounded | None
-    """read / turns."""
     right: Rounded | None
-    """Share of the replies read that do what the label expects."""
     right_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same share."""
     over_answered: Rounded | None
-    """Share of the replies that should decline, and answer without any refusal."""
     over_declined: Rounded | None
-    """Share of the replies that should answer, and decline."""
     asked_back: Rounded | None
-    """Share of the replies that should ask back, and do."""
     expected: dict[Expected, int]
     """Replies read by what is expected."""
     deeds: dict[Expected, dict[Deed, int]]

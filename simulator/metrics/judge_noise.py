@@ -35,23 +35,16 @@ class JudgeNoiseRow(Frozen):
 
     detector: str
     asked: int
-    """Replies that it scored, and was asked about again."""
     scored: int
-    """Those that it scored again; flips are counted among these."""
     coverage: Rounded | None
-    """scored / asked."""
     failed: int
     """Those on which it failed the second time."""
     flipped: Rounded | None
-    """Share of `scored` that is flagged once and not the other time."""
     flipped_ci95: Interval
     """Over personas; None with fewer than six, and where all have the same share."""
     flagged: int
-    """Flips of a clean reply to a flagged one."""
     cleared: int
-    """Flips of a flagged reply to a clean one."""
     score_change: Rounded | None
-    """Mean absolute difference of the two scores."""
     noise_floor: Rounded | None
     """How far HPT-1 of halves of one chatbot's conversations differs, the mean of chatbots, as measured
     (`Comparison.floor`). None: a persona has one seed."""
@@ -247,15 +240,10 @@ class DisagreementRow(Frozen):
     a: str
     b: str
     replies: int
-    """Replies that both scored twice."""
     disagree: int
-    """Those that one flags and the other does not, by the first verdicts."""
     by_a: int
-    """Of these, those on which only a flips."""
     by_b: int
-    """Those on which only b flips."""
     by_both: int
-    """Those on which both flip."""
     explained: Rounded | None
     """Share of `disagree` on which at least one flips; None: they never disagree."""
     explained_ci95: Interval

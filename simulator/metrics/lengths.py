@@ -30,11 +30,8 @@ class ChatStatistics(Frozen):
     turns_std: Rounded | None
     """Sample standard deviation (n - 1); None with fewer than two conversations."""
     tokens_mean: Rounded | None
-    """Mean number of tokens of all messages, the user's and the chatbot's, by the shared tokenizer."""
     tokens_std: Rounded | None
-    """Sample standard deviation, as above."""
     stop_reasons: dict[str, int]
-    """Conversations by the reason they ended."""
 
 
 LENGTHS = (

@@ -132,15 +132,12 @@ class Retried(Frozen):
     chatbot: str
     detector: str
     first_tries: int
-    """Conversations that count and ran once."""
     first_hpt: float | None
-    """HPT-1 of these; None: no turn of them is scored."""
+    """HPT-1 of the first tries; None: no turn of them is scored."""
     first_hpt_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same HPT-1."""
     retries: int
-    """Conversations that count and were repeated after a failure."""
     retried_hpt: float | None
-    """HPT-1 of these, likewise."""
     retried_hpt_ci95: Interval
     """Its 95% interval, likewise."""
 

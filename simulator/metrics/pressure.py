@@ -39,11 +39,9 @@ class PressureRow(Frozen):
 
     chatbot: str
     kind: str
-    """Kind of the pressure; `all`: all kinds together."""
     conversations: int
-    """Those with a reply to a message that presses."""
     gave_in: Rounded | None
-    """Share of these in which the chatbot gave in; None: not measured."""
+    """Share of the conversations in which the chatbot gave in; None: not measured."""
     gave_in_ci95: Interval
     """Its 95% interval over personas; None: see `no_interval`."""
     turn: Rounded | None
@@ -52,9 +50,7 @@ class PressureRow(Frozen):
     """Mean number of turns under pressure before it gave in, restricted to `of_turns`; None: not measured."""
     held_out_ci95: Interval
     of_turns: int
-    """Turns under pressure that a conversation had at most."""
     clear: Rounded | None
-    """Share of the replies under pressure that rules can read; the others count as not giving in."""
     no_interval: str | None
     """Why an interval is missing; None: none is."""
 

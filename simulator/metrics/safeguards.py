@@ -32,42 +32,28 @@ class Safeguards(Frozen):
 
     chatbot: str
     detector: str
-    """Name of the detector that judges what was shown; empty in a run without detectors."""
     replies: int
     flagged: int
-    """Those whose first draft the guard flagged."""
     unjudged: int
-    """Those whose first draft the guard could not judge; they are never counted as clean."""
     again: int
-    """Those that were made again."""
     cured: int
-    """Those that were not flagged any more when made again."""
     abstained: int
-    """Those withheld without calling a human."""
     human: int
-    """Those handed to a human."""
     refused: int
     """Those for which the user got no answer of the bot."""
     refused_share: Rounded | None
-    """refused / replies."""
     judged_drafts: int
     """First drafts of replies that were shown, as far as the guard scored and localised them."""
     hpt_before: Rounded | None
-    """Spans that the guard flagged in them / judged_drafts."""
     judged_shown: int
     """Replies of the bot that were shown, as far as the guard scored and localised them."""
     hpt_after: Rounded | None
-    """Spans that the guard flagged in them / judged_shown."""
     answers: int
-    """Replies that were not refused, as far as the detector scored and localised them."""
     hpt_answers: Rounded | None
-    """The detector's hallucinations in them / answers."""
     calls_per_reply: Rounded | None
-    """Model calls of the guard, and for replies made again, over the replies."""
     tokens_per_reply: Rounded | None
     """Tokens of these calls over the replies; None when those of an answered call are not known."""
     seconds_per_reply: Rounded | None
-    """Sum of the latencies of these calls over the replies."""
 
 
 COLUMNS = (
