@@ -193,17 +193,14 @@ class PeerDetector(Detector):
                     raise WorkerError(f"{self.KIND}: the reply was given up while it waited.")
                 self._current = request.id
             try:
-                return self._judged(request, answer)
+                worker = self._started()
+                try:
+                    return worker.judge(request, answer, self._timeout_s)
+                except WorkerError as error:
+                    raise WorkerError(f"{self.KIND}: {error}.") from error
             finally:
                 with self._handover:
                     self._current = None
-
-    def _judged(self, request: Request, answer: Answerer) -> Judged | Abstained | Failed:
-        worker = self._started()
-        try:
-            return worker.judge(request, answer, self._timeout_s)
-        except WorkerError as error:
-            raise WorkerError(f"{self.KIND}: {error}.") from error
 
     def _started(self) -> PeerProcess:
         """Return the worker; if it cannot start, do not try again."""

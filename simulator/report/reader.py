@@ -284,7 +284,7 @@ def _convert_verdict(
             for item in turn.passages
             if item.id == unit.details.get(PASSAGE)
         ],
-        "state": _state(verdict),
+        "state": name_state(verdict),
         "score": reading.describe(verdict),
         "flagged": verdict.flagged,
         "error": verdict.error,
@@ -292,7 +292,7 @@ def _convert_verdict(
     }
 
 
-def _state(verdict: Verdict) -> str:
+def name_state(verdict: Verdict) -> str:
     """Return the state: `clean` only if it was scored and localised, has no span and is not flagged."""
     if verdict.outcome != "scored":
         return verdict.outcome
