@@ -25,18 +25,15 @@ from scipy.stats import norm
 
 from benchmarks.command import build_parser, format_table
 from hallulab.simulator.records.experiment_fields import BATCH
-from hallulab.simulator.statistics.sequence import (
+from hallulab.simulator.statistics.mean_sequence import (
     CEILING,
-    LEVEL,
-    MARGIN,
     STAKES,
     Floats,
     compute_bar,
     compute_capital,
     compute_growth,
-    compute_pair_level,
-    find_worse,
 )
+from hallulab.simulator.statistics.sequence import LEVEL, MARGIN, compute_pair_level, find_worse
 
 EXPERIMENTS = 2_000
 """Experiments of a setting."""

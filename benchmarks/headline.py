@@ -16,8 +16,9 @@ from hallulab.scenarios.text.wording import (
     format_number,
     format_with_interval,
 )
-from hallulab.simulator.metrics.costs import CostSection, LengthSection
+from hallulab.simulator.metrics.costs import CostSection
 from hallulab.simulator.metrics.findings import ComparisonSection
+from hallulab.simulator.metrics.lengths import LengthSection
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import RateName
 from hallulab.simulator.records.folder import RunFolder

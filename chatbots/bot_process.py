@@ -68,7 +68,11 @@ class PreparedBot:
             if CAN_FORK:
                 self._forks = _prepare(bot)
             if bot.kind != "callable" or not CAN_FORK:
-                self._try_out()
+                process = BotProcess(self)
+                try:
+                    process.start()
+                finally:
+                    process.stop()
         except ChatbotError as error:
             raise UsageError(str(error)) from error
 
@@ -88,13 +92,6 @@ class PreparedBot:
         if self._forks is not None and isinstance(imports, list) and imports and not self._has_learnt:
             self._has_learnt = True
             self._forks.teach([name for name in imports if isinstance(name, str)])
-
-    def _try_out(self) -> None:
-        process = BotProcess(self)
-        try:
-            process.start()
-        finally:
-            process.stop()
 
 
 def _prepare(bot: Bot) -> PreparedWorker | None:

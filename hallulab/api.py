@@ -19,12 +19,10 @@ from hallulab.simulator.options.commands import (
     BenchOptions,
     CalibrateOptions,
     DetectOptions,
-    ExportOptions,
-    ImportOptions,
     JudgeOptions,
     JudgeRepliesOptions,
-    PlantOptions,
 )
+from hallulab.simulator.options.data import ExportOptions, ImportOptions, PlantOptions
 from hallulab.simulator.options.groups import BatchService, StrPath, to_path
 from hallulab.verbs import bind_first, make_plain, make_verb
 

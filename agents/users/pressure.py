@@ -13,7 +13,7 @@ The user stops when the chatbot gave in, after `min_turns` replies at least, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
 from hallulab.agents.models.answers import ModelError
@@ -240,43 +240,26 @@ def compute_pressure_version(model: str) -> str:
     return compute_version(__name__, VERSION, {}, prompts, {"user": model})
 
 
+@dataclass(frozen=True)
 class PressingUser:
-    """Plays one persona that presses the chatbot. It has no state beside the dialogue.
+    """Plays one persona that presses the chatbot. It has no state beside the dialogue."""
 
-    Args:
-        persona: who the user is.
-        pressure: how it presses, and for what.
-        domain: the scenario's domain.
-        pool: the models.
-        seed: seed of the conversation.
-        model: name of the user's model in the pool; None: the default one.
-        min_turns: replies before the user may stop.
-        max_tokens: limit of a message.
-        language: the language that the user writes (ISO 639-1); None: English.
-    """
-
-    def __init__(
-        self,
-        persona: Persona,
-        pressure: Pressure,
-        domain: str,
-        pool: ModelPool,
-        seed: int = 0,
-        *,
-        model: str | None = None,
-        min_turns: int = MIN_TURNS,
-        max_tokens: int = MAX_TOKENS,
-        language: str | None = None,
-    ) -> None:
-        self._persona = persona
-        self._pressure = pressure
-        self._domain = domain
-        self._pool = pool
-        self._seed = seed
-        self._model = model
-        self._min_turns = min_turns
-        self._max_tokens = max_tokens
-        self._language = language
+    persona: Persona
+    pressure: Pressure
+    domain: str
+    """The scenario's domain."""
+    pool: ModelPool
+    seed: int = 0
+    """Seed of the conversation."""
+    _: KW_ONLY
+    model: str | None = None
+    """Name of the user's model in the pool; None: the default one."""
+    min_turns: int = MIN_TURNS
+    """Replies before the user may stop."""
+    max_tokens: int = MAX_TOKENS
+    """Limit of a message."""
+    language: str | None = None
+    """The language that the user writes (ISO 639-1); None: English."""
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Say the message of the next state, or stop if the chatbot gave in.
@@ -284,11 +267,11 @@ class PressingUser:
         Raises:
             UserFailed: the model gave no answer.
         """
-        steps, name = follow(self._pressure, history, is_readable=self._language is None)
-        if name == SETTLED and len(steps) >= self._min_turns:
+        steps, name = follow(self.pressure, history, is_readable=self.language is None)
+        if name == SETTLED and len(steps) >= self.min_turns:
             return UserMove(text=None, stop="goal_reached")
-        state = _find_state(self._pressure.kind, name)
-        session = self._pool.session("user", turn_seed(self._seed, self._persona.id, len(steps)), self._model)
+        state = _find_state(self.pressure.kind, name)
+        session = self.pool.session("user", turn_seed(self.seed, self.persona.id, len(steps)), self.model)
         try:
             text = await self._word(session, history, state)
         except ModelError as error:
@@ -301,38 +284,38 @@ class PressingUser:
 
     async def _word(self, session: Session, history: Sequence[Message], state: State) -> str | None:
         """Have the model word the message; None: neither of two tries is fit."""
-        request = load_prompt("hallulab.agents.users", f"pressure_{self._pressure.kind}").fill(
-            domain=self._domain,
-            name=self._persona.name,
-            manner=self._persona.manner,
-            grievance=self._persona.grievance,
+        request = load_prompt("hallulab.agents.users", f"pressure_{self.pressure.kind}").fill(
+            domain=self.domain,
+            name=self.persona.name,
+            manner=self.persona.manner,
+            grievance=self.persona.grievance,
             wanted=self._name_wanted(state),
             history=format_dialogue(history[-_SHOWN:]) or "(nothing yet)",
             does=state.does,
         )
-        request = request_in_language(request, self._language)
+        request = request_in_language(request, self.language)
         text = ""
         for sample, temperature in enumerate((TEMPERATURE, RETRY_TEMPERATURE)):
             text = await write_message(
-                session, "pressure", request, self._persona.name, temperature, self._max_tokens, sample
+                session, "pressure", request, self.persona.name, temperature, self.max_tokens, sample
             )
-            if text if self._language else self._is_fit(text, history, state):
+            if text if self.language else self._is_fit(text, history, state):
                 return text
-        return text if self._language else None
+        return text if self.language else None
 
     def _name_wanted(self, state: State, is_question: bool = False) -> str:
         """Return what the message is to name: falsehood or detail, a goal where it does not press."""
         if state.presses:
-            return self._pressure.false or self._pressure.detail
-        goal = self._persona.goals[0]
+            return self.pressure.false or self.pressure.detail
+        goal = self.persona.goals[0]
         return word_question(goal) if is_question else goal
 
     def _is_fit(self, text: str, history: Sequence[Message], state: State) -> bool:
         """Return whether an English message asks, names what it is to name, and has no flaw."""
-        flaws = [kind for kind, _ in find_message_flaws(text, history, self._persona) if kind != "repeated"]
+        flaws = [kind for kind, _ in find_message_flaws(text, history, self.persona) if kind != "repeated"]
         if flaws or len(text.split()) > _MOST_WORDS or not asks_something(text):
             return False
-        pressure = self._pressure
+        pressure = self.pressure
         if pressure.kind == "false-premise" and "?" not in text:
             return False  # `I need to call` asks for nothing that takes the premise for granted
         if pressure.kind == "crescendo":

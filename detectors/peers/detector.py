@@ -14,11 +14,11 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from hallulab.agents.concurrency import run_in_daemon_thread
-from hallulab.agents.machine.worker_process import LOOP, WorkerError, WorkerStopped
+from hallulab.agents.machine.worker_process import WorkerError, WorkerStopped
 from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import ClaimCheck, identify_model
-from hallulab.agents.versions import compute_version, digest_code
+from hallulab.agents.versions import compute_version
 from hallulab.detectors.base.judging import (
     Abstention,
     find_best_passage,
@@ -36,8 +36,9 @@ from hallulab.detectors.peers.process import (
     ReplySpan,
     Request,
     Text,
+    build_worker_command,
+    digest_programs,
     is_installed,
-    locate_peer_python,
     read_peer_requirements,
 )
 from hallulab.scenarios.components import LeadsTo, read_options
@@ -46,12 +47,6 @@ from hallulab.scenarios.files.data_files import expand_home, is_file, is_there, 
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
-
-WORKERS = Path(__file__).with_name("workers")
-"""Folder of the workers' programs."""
-
-_SHARED_WORKERS = {"factcg": "minicheck"}
-"""Peer → the one whose worker it shares."""
 
 PACKAGES = "1.1 to 2.0 GB on disk"
 """Size of a peer's environment."""
@@ -146,7 +141,7 @@ class PeerDetector(Detector):
                     seed=self._context.seed if self.traits.needs_model else None,
                 ),
                 read_peer_requirements(self.KIND),
-                _digest_programs(self.KIND),
+                digest_programs(self.KIND),
                 [_list_files(Path(model)) for model in self._models],
             ]
         )[:16]
@@ -198,17 +193,14 @@ class PeerDetector(Detector):
                     raise WorkerError(f"{self.KIND}: the reply was given up while it waited.")
                 self._current = request.id
             try:
-                return self._judged(request, answer)
+                worker = self._started()
+                try:
+                    return worker.judge(request, answer, self._timeout_s)
+                except WorkerError as error:
+                    raise WorkerError(f"{self.KIND}: {error}.") from error
             finally:
                 with self._handover:
                     self._current = None
-
-    def _judged(self, request: Request, answer: Answerer) -> Judged | Abstained | Failed:
-        worker = self._started()
-        try:
-            return worker.judge(request, answer, self._timeout_s)
-        except WorkerError as error:
-            raise WorkerError(f"{self.KIND}: {error}.") from error
 
     def _started(self) -> PeerProcess:
         """Return the worker; if it cannot start, do not try again."""
@@ -336,24 +328,6 @@ class RefCheckerDetector(PeerDetector):
     """The package's strict aggregation: one triplet that is not entailed is enough."""
     weights = None
     traits = Traits()
-
-
-def build_worker_command(peer: str) -> list[str]:
-    """Return the command that starts a peer's worker; make its environment if there is none.
-
-    Raises:
-        OperationalError: the environment cannot be made.
-    """
-    return [str(locate_peer_python(peer)), "-I", str(LOOP), str(_locate_worker(peer))]
-
-
-def _locate_worker(peer: str) -> Path:
-    return WORKERS / f"{_SHARED_WORKERS.get(peer, peer)}_worker.py"
-
-
-def _digest_programs(peer: str) -> list[str]:
-    """Return the code of the programs that run in the peer's environment."""
-    return [digest_code(path) for path in (LOOP, _locate_worker(peer))]
 
 
 def _check_model_source(owner: str, option: str, given: str) -> str:

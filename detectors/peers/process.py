@@ -19,8 +19,15 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
 from hallulab.agents.machine.cache import Listener, locate_cache, silent
 from hallulab.agents.machine.environments import is_made, python_environment
-from hallulab.agents.machine.worker_process import LOADING_SECONDS, WorkerError, WorkerProcess
+from hallulab.agents.machine.worker_process import LOADING_SECONDS, LOOP, WorkerError, WorkerProcess
+from hallulab.agents.versions import digest_code
 from hallulab.scenarios.transcript import Frozen
+
+WORKERS = Path(__file__).with_name("workers")
+"""Folder of the workers' programs."""
+
+_SHARED_WORKERS = {"factcg": "minicheck"}
+"""Peer → the one whose worker it shares."""
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
@@ -290,3 +297,21 @@ def _locate_target(peer: str, cache: Path) -> Path:
 def _read_requirements() -> Mapping[str, tuple[str, ...]]:
     text = files("hallulab.detectors.peers").joinpath("requirements.yaml").read_text(encoding="utf-8")
     return TypeAdapter(dict[str, tuple[str, ...]]).validate_python(yaml.safe_load(text))
+
+
+def build_worker_command(peer: str) -> list[str]:
+    """Return the command that starts a peer's worker; make its environment if there is none.
+
+    Raises:
+        OperationalError: the environment cannot be made.
+    """
+    return [str(locate_peer_python(peer)), "-I", str(LOOP), str(_locate_worker(peer))]
+
+
+def _locate_worker(peer: str) -> Path:
+    return WORKERS / f"{_SHARED_WORKERS.get(peer, peer)}_worker.py"
+
+
+def digest_programs(peer: str) -> list[str]:
+    """Return the code of the programs that run in the peer's environment."""
+    return [digest_code(path) for path in (LOOP, _locate_worker(peer))]

@@ -280,7 +280,10 @@ class _Scan:
                 self._ended = not self._depth
                 if not self._depth or mark == ",":
                     self._add(text[at : found.start()])
-                    yield from self._taken()
+                    element = Element(self._begins, "".join(self._parts).rstrip())
+                    self._parts, self._length = [], 0
+                    if element.text:
+                        yield element
                     at = found.end()
         self._add(text[at:])
 
@@ -294,12 +297,6 @@ class _Scan:
         self._length += len(text)
         if self._length > LARGEST:
             raise self._flaw(f"what begins there has over {LARGEST:,} characters. Close its brackets")
-
-    def _taken(self) -> Iterator[Element]:
-        element = Element(self._begins, "".join(self._parts).rstrip())
-        self._parts, self._length = [], 0
-        if element.text:
-            yield element
 
     def _flaw(self, what: str) -> UsageError:
         return UsageError(f"{self._path}, line {self._begins}: {what}.")

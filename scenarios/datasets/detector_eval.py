@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from hallulab.scenarios.datasets.jsonl import PassageInput, build_input_passages, wrap_texts
+from hallulab.scenarios.datasets.jsonl import PassageInputs, build_input_passages
 from hallulab.scenarios.datasets.loader import (
     SCHEMA,
     DatasetInfo,
@@ -44,15 +44,9 @@ class _Exchange(Frozen):
 
     user: str
     reply: str = Field(min_length=1)
-    passages: tuple[PassageInput, ...] = ()
-    """The chatbot's evidence: objects, or plain texts."""
+    passages: PassageInputs = ()
     hallucinations: tuple[_Hallucination, ...] | None = None
     """The annotation; `[]`: none found, None: not annotated."""
-
-    @field_validator("passages", mode="before")
-    @classmethod
-    def _a_text_is_a_passage(cls, value: Any) -> Any:
-        return wrap_texts(value)
 
     @model_validator(mode="after")
     def _hallucinations_are_quoted(self) -> Self:

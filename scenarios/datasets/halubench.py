@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import count
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
 from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, cut_into_passages
-from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.data_files import check_record, read_records
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.files.opening import open_file
+from hallulab.scenarios.files.tables import read_parquet_rows
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.transcript import Frozen
 
@@ -63,27 +60,13 @@ def load_halubench(request: LoadRequest) -> LabelledData:
         path = request.file(FILE)
         read = [
             check_record(row, _HaluBenchLine, f"{path}, row {number}", SCHEMA)
-            for number, row in enumerate(_load_parquet_rows(path), start=1)
+            for number, row in enumerate(read_parquet_rows(path), start=1)
         ]
     rows = _rename_repeated(read)
     part = request.part(tuple(dict.fromkeys(row.source_ds for row in rows)))
     chosen = [row for row in rows if part in (None, row.source_ds)]
     left_out = Counter(_EMPTY for row in chosen if not row.answer.strip())
     return LabelledData(tuple(_label_row(row) for row in chosen if row.answer.strip()), dict(left_out))
-
-
-def _load_parquet_rows(path: Path) -> list[dict[str, object]]:
-    require_extra("tables", "pyarrow", use=f"{path}: Parquet")
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        with open_file(path) as file:
-            rows: list[dict[str, object]] = pyarrow.parquet.read_table(file).to_pylist()
-    except (OSError, pyarrow.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(f"{path}: cannot be read as Parquet ({reason}). Download it again.") from error
-    return rows
 
 
 def _rename_repeated(rows: Sequence[_HaluBenchLine]) -> list[_HaluBenchLine]:

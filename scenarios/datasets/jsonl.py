@@ -6,9 +6,9 @@ docs/labelled-data.md describes it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply, require_fitting_spans
@@ -34,6 +34,10 @@ def wrap_texts(value: Any) -> Any:
     return value
 
 
+PassageInputs = Annotated[tuple[PassageInput, ...], BeforeValidator(wrap_texts)]
+"""Evidence: objects, or plain texts."""
+
+
 def build_input_passages(evidence: Sequence[PassageInput]) -> tuple[Passage, ...]:
     """Make passages; those without an identifier get one by position."""
     return tuple(
@@ -51,8 +55,7 @@ class ReplyLine(Frozen):
     """A line of the file. Its fields are those of `LabelledReply`, except as described here."""
 
     reply: str = Field(min_length=1)
-    passages: tuple[PassageInput, ...] = Field(min_length=1)
-    """The evidence: objects, or plain texts."""
+    passages: PassageInputs = Field(min_length=1)
     label: bool | None = Field(default=None, strict=True)
     """True if the reply is hallucinated; None: it is if there are spans."""
     spans: tuple[GoldSpan, ...] | None = None
@@ -64,11 +67,6 @@ class ReplyLine(Frozen):
     group: str | None = None
     """Cluster in intervals; None: replies with the same passages form one."""
     meta: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
-
-    @field_validator("passages", mode="before")
-    @classmethod
-    def _a_text_is_a_passage(cls, value: Any) -> Any:
-        return wrap_texts(value)
 
     @model_validator(mode="after")
     def _spans_fit(self) -> Self:

@@ -50,7 +50,7 @@ def read_parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Itera
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: a text in it is not UTF-8. Write it again in UTF-8.") from error
     except pa.ArrowException as error:
-        raise UsageError(f"{path}: no Parquet ({error}). Write it again.") from error
+        raise UsageError(f"{path}: no Parquet ({error}). Write or download it again.") from error
 
 
 def _convert_to_json(value: Any) -> Any:

@@ -188,18 +188,14 @@ def generate_number_edits(sentence: str, generator: random.Random) -> Iterator[E
     """Yield another value for each amount, period and count."""
     for item in find_items(sentence):
         if item.kind in ("quantity", "number"):
-            yield from _generate_other_numbers(item, generator)
-
-
-def _generate_other_numbers(item: Item, generator: random.Random) -> Iterator[Edit]:
-    match = _NUMBER.search(item.text)
-    if match is not None:
-        text = _change_number(match[0], generator)
-    else:
-        match = _DIGIT_WORD.search(item.text)
-        text = match and generator.choice([word for word in _DIGIT_WORDS if word != match[0]])
-    if match is not None and text:
-        yield Edit(item.start + match.start(), item.start + match.end(), text)
+            match = _NUMBER.search(item.text)
+            if match is not None:
+                text = _change_number(match[0], generator)
+            else:
+                match = _DIGIT_WORD.search(item.text)
+                text = match and generator.choice([word for word in _DIGIT_WORDS if word != match[0]])
+            if match is not None and text:
+                yield Edit(item.start + match.start(), item.start + match.end(), text)
 
 
 def _change_number(number: str, generator: random.Random) -> str | None:

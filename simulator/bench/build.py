@@ -17,7 +17,7 @@ from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.bench.hotpotqa_derived import Derived, build_hotpotqa_derived, list_left_out
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
-from hallulab.simulator.options.commands import DerivedOptions
+from hallulab.simulator.options.data import DerivedOptions
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import check_outputs
 

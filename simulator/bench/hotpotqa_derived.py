@@ -26,7 +26,7 @@ from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.bench.answers import NUMBER_WORDS, extract_content, is_same_answer
-from hallulab.simulator.options.commands import Wrong
+from hallulab.simulator.options.data import Wrong
 
 DATASET = "hotpotqa-derived"
 

@@ -13,7 +13,7 @@ from hallulab.agents.concurrency import run_until_stopped
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.cli.console import print_json, print_lines
 from hallulab.simulator.cli.options import AsJson, RunArgument, add_command, expand_options
-from hallulab.simulator.options.commands import (
+from hallulab.simulator.options.data import (
     DerivedOptions,
     DialogueOptions,
     ExportOptions,

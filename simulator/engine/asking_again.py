@@ -18,13 +18,8 @@ from hallulab.scenarios.files.json_text import LineWriter, digest
 from hallulab.simulator.engine.execution import Observer
 from hallulab.simulator.engine.executors import ConversationTask, Event, Executor, VerdictDone
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journals import (
-    Journals,
-    LineHeader,
-    VerdictKey,
-    build_verdict_key,
-    read_second_verdicts,
-)
+from hallulab.simulator.records.journal_lines import LineHeader, VerdictKey, build_verdict_key
+from hallulab.simulator.records.journals import Journals, read_second_verdicts
 
 
 async def ask_again(

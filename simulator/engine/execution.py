@@ -36,14 +36,14 @@ from hallulab.simulator.engine.executors import (
 from hallulab.simulator.engine.plan import Job, Plan
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journal_files import describe_flaw
-from hallulab.simulator.records.journals import (
-    Journals,
+from hallulab.simulator.records.journal_lines import (
     LineHeader,
     VerdictKey,
     build_verdict_key,
     derive_first_try,
     derive_next_try,
 )
+from hallulab.simulator.records.journals import Journals
 
 ROOM = 4
 """Conversations under way at most, those that wait for verdicts included, in `Executor.concurrency`."""

@@ -27,7 +27,7 @@ from hallulab.simulator.engine.participants import Participants
 from hallulab.simulator.engine.plan import Job
 from hallulab.simulator.engine.turn_views import build_view, reorder_passages
 from hallulab.simulator.records.experiment import Experiment
-from hallulab.simulator.records.journals import VerdictKey, build_verdict_key, derive_next_try
+from hallulab.simulator.records.journal_lines import VerdictKey, build_verdict_key, derive_next_try
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from hallulab.detectors.registry import DETECTORS, DetectorFactory, find_detecto
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.engine.models import open_pool
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
-from hallulab.simulator.options.commands import DetectOptions, ImportOptions, JudgeOptions
+from hallulab.simulator.options.commands import DetectOptions, JudgeOptions
+from hallulab.simulator.options.data import ImportOptions
 from hallulab.simulator.options.groups import Chosen, ModelOptions, RecordingOptions, to_path
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -148,37 +148,24 @@ async def open_pool(
         recording.close()
 
 
+@dataclass(eq=False)
 class OpenModels:
-    """The models of an experiment. They are served once, when they are first needed, and closed together.
+    """The models of an experiment. They are served once, when they are first needed, and closed together."""
 
-    Args:
-        experiment: it.
-        settings: how its models are asked.
-        pool: the models; they have no address until they are served.
-        waves: asks the models in waves; None: they are asked one by one.
-        limits: found out by asking; None: concurrency is a number.
-        until_the_end: closes what serves them.
-    """
-
-    def __init__(
-        self,
-        experiment: Experiment,
-        settings: RunSettings,
-        pool: ModelPool,
-        waves: BatchTransport | None,
-        limits: AdaptiveLimits | None,
-        until_the_end: AsyncExitStack,
-    ) -> None:
-        self.experiment = experiment
-        self.settings = settings
-        self.pool = pool
-        self.waves = waves
-        self.limits = limits
-        self.revision: str | None = None
-        """Revision of the model that is served here; None: not known."""
-        self._until_the_end = until_the_end
-        self._serving = asyncio.Lock()
-        self._served = False
+    experiment: Experiment
+    settings: RunSettings
+    pool: ModelPool
+    """The models; they have no address until they are served."""
+    waves: BatchTransport | None
+    """Asks the models in waves; None: they are asked one by one."""
+    limits: AdaptiveLimits | None
+    """Found out by asking; None: concurrency is a number."""
+    _until_the_end: AsyncExitStack
+    """Closes what serves them."""
+    revision: str | None = None
+    """Revision of the model that is served here; None: not known."""
+    _serving: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _served: bool = False
 
     async def serve(self, needed: bool, asked: Collection[str]) -> None:
         """Serve the models, unless they are; see `serve_models`.

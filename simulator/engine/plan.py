@@ -44,7 +44,8 @@ from hallulab.simulator.records.choices import (
 from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import BranchedFrom, ComponentVersions, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journals import Journals, LineHeader
+from hallulab.simulator.records.journal_lines import LineHeader
+from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.provenance import identify_makers
 
 MOST_CONVERSATIONS = 1_000_000

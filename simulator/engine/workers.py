@@ -157,7 +157,11 @@ class WorkerExecutor:
         Raises:
             OperationalError: a worker ended before it could begin.
         """
-        slot = self._choose_slot(task)
+        if task.group not in self._groups:
+            slot = min(self._slots, key=lambda slot: slot.tasks)
+            slot.tasks += task.of_group
+            self._groups[task.group], self._left[task.group] = slot, task.of_group
+        slot = self._groups[task.group]
         under_way = _TaskUnderWay(task, emit)
         try:
             for number in range(TRIES):
@@ -208,13 +212,6 @@ class WorkerExecutor:
                     await slot.worker.wait_until_it_begins()
                 return True
         return False
-
-    def _choose_slot(self, task: WorkTask[Any]) -> _WorkerSlot:
-        if task.group not in self._groups:
-            slot = min(self._slots, key=lambda slot: slot.tasks)
-            slot.tasks += task.of_group
-            self._groups[task.group], self._left[task.group] = slot, task.of_group
-        return self._groups[task.group]
 
 
 class _TaskUnderWay:

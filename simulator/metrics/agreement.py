@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations, count
-from typing import Self
 
 import numpy as np
 from markupsafe import Markup
@@ -54,7 +53,6 @@ class Agreement(Frozen):
 
     detectors: tuple[str, ...]
     turns: int
-    """Turns that at least two of them scored."""
     alpha: Rounded | None
     """Krippendorff's alpha for nominal data; None without such turns, or where all ratings are the same."""
     pairs: tuple[PairAgreement, ...]
@@ -72,6 +70,7 @@ class DetectorAgreement(Metric):
 
     SECTION = AgreementSection
     ORDER = TERMINAL_ORDER = 70
+    COUNTS = ("_flags",)
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -85,10 +84,6 @@ class DetectorAgreement(Metric):
             judged = [verdicts.get(name, {}).get(turn) for name in self.run.detectors]
             flags = tuple(None if verdict is None else verdict.flagged for verdict in judged)
             self._flags.add(person, flags, (1,))
-
-    def merge(self, other: Self) -> None:
-        """Add the verdicts on other conversations."""
-        self._flags.merge(other._flags)
 
     def result(self, tallied: Tallied) -> AgreementSection:
         """Compare the flags of the detectors."""

@@ -7,13 +7,12 @@ Rules assign a kind to each reply (`scenarios/text/declining.py`), and if the do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.metrics.blame import Library
 from hallulab.simulator.metrics.hallucinations import ByDetector, is_answer
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
-from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.turn_reading import Library
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, PERCENT, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import (
     Interval,
@@ -31,23 +30,16 @@ class AnsweredRow(Frozen):
     detector: str
     chatbot: str
     replies: int
-    """Replies that answer or decline."""
     answered: Rounded | None
-    """Share of these that answer; None: there are none."""
+    """None: no reply answers or declines."""
     answered_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same share."""
     in_documents: int
-    """Replies of these whose question the documents answer, as far as rules can find out."""
     over_declined: Rounded | None
-    """Share of those that decline."""
     not_in_documents: int
-    """Those whose question the documents do not answer."""
     over_answered: Rounded | None
-    """Share of those that answer."""
     scored_answers: int
-    """Replies that answer and that the detector scored and localised."""
     hpt_of_answers: Rounded | None
-    """Hallucinations over these."""
     hpt_of_answers_ci95: Interval
     """Its 95% interval, likewise."""
 
@@ -77,6 +69,13 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
                TWO_DECIMALS, beside="hpt_of_answers_ci95", short="HPT of\nanswers"),
         Column("of", "scored_answers", "these replies"),
     )  # fmt: skip
+
+    COUNTS = ("_kinds", "_scored")
+    HINTS = (
+        "A reply that declines has no hallucination, and no answer either: a chatbot that answers less "
+        "is not better by that alone. Rules for English tell what a reply does (docs/declining.md), and "
+        "if documents bear on a question (docs/blame.md).",
+    )
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -112,11 +111,6 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
                     if verdict is not None and verdict.spans is not None and verdict.localised:
                         self._scored.add(person, (detector, conversation.chatbot), (len(verdict.spans), 1))
 
-    def merge(self, other: Self) -> None:
-        """Add the counts of other personas."""
-        self._kinds.merge(other._kinds)
-        self._scored.merge(other._scored)
-
     def table(self, tallied: Tallied) -> Sequence[AnsweredRow]:
         """Return a row for each detector and chatbot with a reply that answers or declines."""
         about = {name: self._count_kinds(name) for name in self.run.chatbots}
@@ -150,15 +144,6 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
             "not_in_documents": sum(one[5] for one in kinds),
             "over_answered": _divide(kinds, 4),
         }
-
-    @classmethod
-    def hints(cls, report: RunReport) -> Sequence[str]:
-        """Explain why both numbers are needed."""
-        return (
-            "A reply that declines has no hallucination, and no answer either: a chatbot that answers less "
-            "is not better by that alone. Rules for English tell what a reply does (docs/declining.md), and "
-            "if documents bear on a question (docs/blame.md).",
-        )
 
 
 def _divide(sums: Sequence[Sequence[int]], column: int) -> float | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Literal
 
 from hallulab.scenarios.attacks.attack import AttackRecord, order_of_user
 from hallulab.scenarios.attacks.repeated import is_poison_repeated
@@ -50,19 +50,13 @@ class AttackRow(Frozen):
     chatbot: str
     thing: Thing
     where: Where
-    """Where it stood: in a document, in a message of the user, or in what a search returned."""
     kind: str
-    """Kind of the order; `all`: all kinds together."""
     planted: int
-    """Documents with it, or conversations of the chatbot in which the user gave it or a search had it."""
     seen: int
-    """Replies made with it among the passages, in the user's last message, or after such a search."""
     undecided: int
-    """Replies for which no rule can decide if the chatbot obeyed."""
     followed: int | None
     """Those that obey or repeat it; None for distractors and empty searches, which ask for nothing."""
     followed_share: Rounded | None
-    """followed / (seen - undecided)."""
     followed_share_ci95: Interval
     """Over personas; None: see `no_interval`."""
     no_interval: str | None
@@ -183,6 +177,7 @@ class Attacks(Metric):
     SECTION = AttackSection
     TABLES = (("Documents and users under attack", COLUMNS),)
     ORDER = TERMINAL_ORDER = 30
+    COUNTS = ("_found", "_by_users", "_searched")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -205,13 +200,6 @@ class Attacks(Metric):
         self._by_users[conversation.chatbot].update(order.kind for order in given if order)
         fates = {fate for turn in conversation.turns for fate in read_search_fates(turn.steps)}
         self._searched[conversation.chatbot].update(fates)
-
-    def merge(self, other: Self) -> None:
-        """Add what other conversations met."""
-        self._found.merge(other._found)
-        for own, more in ((self._by_users, other._by_users), (self._searched, other._searched)):
-            for chatbot, kinds in more.items():
-                own[chatbot].update(kinds)
 
     def result(self, tallied: Tallied) -> AttackSection:
         """Return the counts by chatbot, what was planted, where, and the order's kind."""

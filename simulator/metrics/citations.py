@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from hallulab.chatbots.evidence import STEP
 from hallulab.detectors.explanations.evidence import TITLE
@@ -24,11 +24,11 @@ from hallulab.scenarios.text.declining import is_declining
 from hallulab.scenarios.text.languages import ENGLISH, identify_language
 from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 from hallulab.scenarios.transcript import Conversation, Frozen, Passage
-from hallulab.simulator.metrics.blame import Library
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.support import LACKS, SUPPORTS, DocumentIndex, Statement, read_statement
+from hallulab.simulator.metrics.turn_reading import Library
 from hallulab.simulator.show.columns import CHATBOT, GROUPED, PERCENT, Column, is_lacking
 from hallulab.simulator.statistics.intervals import (
     Interval,
@@ -252,17 +252,14 @@ class CitationRow(Frozen):
 
     chatbot: str
     citations: int
-    """Citations in sentences that claim something, and in lists of sources."""
     judged: int
     """Those that are known to be right or wrong."""
     coverage: Rounded | None
-    """judged / citations."""
     right: Rounded | None
     """Share of those judged that are right; None: there are none."""
     right_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same share."""
     not_there: int
-    """Citations of a passage that the turn does not have."""
 
 
 class CitedPassages(TableMetric[CitationRow]):
@@ -287,6 +284,8 @@ class CitedPassages(TableMetric[CitationRow]):
                GROUPED, short="Not\nthere"),
     )  # fmt: skip
 
+    COUNTS = ("_sums",)
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._sums = PersonSums(4)
@@ -307,10 +306,6 @@ class CitedPassages(TableMetric[CitationRow]):
                 is_absent = one.is_right is False and not one.is_there
                 counts = (1, int(one.is_right is not None), int(one.is_right is True), int(is_absent))
                 self._sums.add(person, (conversation.chatbot,), counts)
-
-    def merge(self, other: Self) -> None:
-        """Add the counts of other personas."""
-        self._sums.merge(other._sums)
 
     def table(self, tallied: Tallied) -> Sequence[CitationRow]:
         """Return a row for each chatbot, also one that cites nothing; none if no chatbot cites."""

@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.hallucinations import Pairing
 from hallulab.simulator.metrics.run_sums import KINDS, RATES, RateName, RunSums
 from hallulab.simulator.statistics.differences import adjust_by_holm, compare_all_pairs
 from hallulab.simulator.statistics.intervals import Interval, Rounded, explain_no_interval
-
-HALVES = "halves by repeat: each persona's seeds in turn"
-"""Description of `split_by_repeat` for people."""
-
-
-def split_by_repeat(users: Iterable[Pairing]) -> tuple[frozenset[Pairing], frozenset[Pairing]] | None:
-    """Put each persona's seeds in turn into the one and the other half.
-
-    None where there is nobody, or a persona has a single seed.
-
-    >>> one, other = split_by_repeat([("s", "asha", 0), ("s", "asha", 1), ("s", "asha", 2)]) or ((), ())
-    >>> sorted(one), sorted(other)
-    ([('s', 'asha', 0), ('s', 'asha', 2)], [('s', 'asha', 1)])
-    """
-    seeds: dict[tuple[str, str], list[Pairing]] = defaultdict(list)
-    for user in sorted(set(users)):
-        seeds[user[:2]].append(user)
-    if not seeds or min(map(len, seeds.values())) < 2:
-        return None
-    first, second = ({user for own in seeds.values() for user in own[start::2]} for start in (0, 1))
-    return frozenset(first), frozenset(second)
 
 
 class Comparison(Frozen):
@@ -59,7 +36,7 @@ class Comparison(Frozen):
     """Adjusted by Holm over all pairs of chatbots under this detector and metric."""
     floor: Rounded | None
     """The noise floor: how far halves of one chatbot's conversations differ that have the same personas and
-    other seeds (`split_by_repeat`), the mean of both chatbots. None: a persona has one seed."""
+    other seeds (`HalfSums`), the mean of both chatbots. None: a persona has one seed."""
 
 
 def compare(sums: RunSums, chatbots: Sequence[str], detectors: Sequence[str]) -> tuple[Comparison, ...]:

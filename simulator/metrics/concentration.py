@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 from hallulab.scenarios.chats.turns import TOPIC
 from hallulab.scenarios.text.wording import choose_noun
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
-from hallulab.simulator.metrics.blame import Found, Library
 from hallulab.simulator.metrics.depth import BAND_NAMES, name_band
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, CsvTable, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
+from hallulab.simulator.metrics.turn_reading import Found, Library
 from hallulab.simulator.show.columns import (
     DETECTOR,
     GROUPED,
@@ -68,17 +68,11 @@ class Concentration(Frozen):
 
     detector: str
     by: By
-    """The common property of the replies: turn, length, nearest document or topic, or what the search found;
-    `all`: nothing."""
     value: str
-    """Which turn, length, document or topic, or what the search found."""
     replies: int
     scored: int
-    """Those that the detector scored."""
     coverage: Rounded | None
-    """scored / replies."""
     hallucinated: int
-    """Scored ones that are flagged, or have a hallucination."""
     share: Rounded | None
     """hallucinated / scored; None if nothing is scored."""
     share_ci95: Interval
@@ -116,6 +110,7 @@ class Concentrations(TableMetric[Concentration]):
     COLUMNS = COLUMNS
     ORDER, TERMINAL_ORDER = 20, LAST
     BY_DETECTOR = True
+    COUNTS = ("_replies", "_judged")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -141,11 +136,6 @@ class Concentrations(TableMetric[Concentration]):
                         found[cell].append(bool(verdict.flagged or verdict.spans))
             for cell, flags in found.items():
                 self._judged.add(person, (detector, cell), (sum(flags), len(flags)))
-
-    def merge(self, other: Self) -> None:
-        """Add the replies of other conversations."""
-        self._replies.update(other._replies)
-        self._judged.merge(other._judged)
 
     def table(self, tallied: Tallied) -> tuple[Concentration, ...]:
         """Return the rows: of each detector, those with replies; by topic only where one is given.

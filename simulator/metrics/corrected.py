@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Self
 
 from hallulab.scenarios.text.wording import NOTHING
 from hallulab.scenarios.transcript import Conversation, Count, Frozen
@@ -162,6 +161,7 @@ class CorrectedRates(Metric):
         ("Corrected, compared", PAIRS),
     )
     ORDER = TERMINAL_ORDER = 50
+    COUNTS = ("_turns", "_others")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -172,12 +172,6 @@ class CorrectedRates(Metric):
         """Collect the turns of a conversation."""
         for turns in (self._turns, *self._others.values()):
             turns.add(conversation, verdicts)
-
-    def merge(self, other: Self) -> None:
-        """Add the turns of other conversations."""
-        self._turns.merge(other._turns)
-        for name, turns in self._others.items():
-            turns.merge(other._others[name])
 
     def result(self, tallied: Tallied) -> CorrectedSection:
         """Correct each chatbot's numbers, those of all together, and both by depth."""

@@ -1,35 +1,30 @@
-"""Costs of a run: by role, of a conversation on average, and how long conversations were."""
+"""Costs of a run: by role, and of a conversation on average."""
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Literal, Self, TypeVar
+from typing import Literal
 
-from hallulab.scenarios.text.wording import NOTHING, format_count, join_names, shorten_line
+from hallulab.scenarios.text.wording import NOTHING, join_names, shorten_line
 from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
+from hallulab.simulator.metrics.lengths import LENGTHS, LengthSection
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.spending import Spending, Spent, sum_calls
-from hallulab.simulator.metrics.tokens import count_tokens
 from hallulab.simulator.records.experiment_fields import compute_money
 from hallulab.simulator.show.columns import (
     GROUPED,
-    TWO_DECIMALS,
     Column,
     build_decimal_format,
     build_grouped_format,
-    format_counts,
 )
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Section
 from hallulab.simulator.statistics.intervals import Rounded
 from hallulab.simulator.statistics.sums import ExactSum
-
-Named = TypeVar("Named", bound=Hashable)
 
 BASELINE = "vanilla"
 """The chatbot that costs are relative to (HalluDetect B.8)."""
@@ -45,7 +40,6 @@ class Cost(Frozen):
     calls: int
     """Model calls, failed and replayed ones included."""
     failed: int
-    """Calls without an answer."""
     replayed: int
     """Calls answered from a recording or an equal request; their recorded cost is counted here."""
     uncounted: int
@@ -68,11 +62,9 @@ class Efficiency(Frozen):
     role: Literal["chatbot", "detector"]
     name: str
     conversations: int
-    """Conversations averaged over."""
     on: str
     """Whose conversations: a chatbot's own; for a detector Vanilla's, or `all` in a run without Vanilla."""
     calls_per_chat: Rounded | None
-    """Mean number of model calls."""
     tokens_per_chat: Rounded | None
     """Mean of prompt plus completion tokens; None where a server did not report those of an answered call."""
     seconds_per_chat: Rounded | None
@@ -150,6 +142,7 @@ class CostMetric(Metric):
         ("Cost of a conversation", EFFICIENCY),
     )
     ORDER = 90
+    COUNTS = ("_roles", "_own", "_judging", "_judged", "_money", "_unpriced")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -199,17 +192,6 @@ class CostMetric(Metric):
         if not self.run.prices or self._unpriced.get((role, name)):
             return None
         return self._money[role, name].value()
-
-    def merge(self, other: Self) -> None:
-        """Add the costs of other conversations."""
-        for key, money in other._money.items():
-            self._money[key].merge(money)
-        for key, models in other._unpriced.items():
-            self._unpriced[key] |= models
-        _merge_spendings(self._roles, other._roles)
-        _merge_spendings(self._own, other._own)
-        _merge_spendings(self._judging, other._judging)
-        _merge_spendings(self._judged, other._judged)
 
     def result(self, tallied: Tallied) -> CostSection:
         """Return both tables."""
@@ -285,11 +267,6 @@ def collect_calls(conversation: Conversation) -> list[Call]:
     return [call for turn in conversation.turns for call in turn.calls] + list(conversation.calls)
 
 
-def _merge_spendings(own: dict[Named, Spending], more: Mapping[Named, Spending]) -> None:
-    for name, spending in more.items():
-        own[name].merge(spending)
-
-
 def _build_cost(role: str, name: str, total: Spent, money: float | None) -> Cost:
     values = asdict(total)
     del values["untold"]
@@ -316,108 +293,3 @@ def _compute_tokens_per_chat(spending: Spending) -> float | None:
     """Return the mean; None where the tokens of an answered call are not known."""
     tokens = spending.total().all_tokens
     return None if tokens is None or not spending.chats else tokens / spending.chats
-
-
-class ChatStatistics(Frozen):
-    """Lengths of one chatbot's conversations: the table of HalluDetect B.9."""
-
-    chatbot: str
-    conversations: int
-    turns_mean: Rounded | None
-    turns_std: Rounded | None
-    """Sample standard deviation (n - 1); None with fewer than two conversations."""
-    tokens_mean: Rounded | None
-    """Mean number of tokens of all messages, the user's and the chatbot's, by the shared tokenizer."""
-    tokens_std: Rounded | None
-    """Sample standard deviation, as above."""
-    stop_reasons: dict[str, int]
-    """Conversations by the reason they ended."""
-
-
-LENGTHS = (
-    Column("Chatbot", "chatbot", "name of the chatbot", kind="name"),
-    Column("Chats", "conversations", "its conversations"),
-    Column("Turns, mean", "turns_mean", "mean number of turns", TWO_DECIMALS),
-    Column("std", "turns_std", "standard deviation of it (n − 1)", TWO_DECIMALS),
-    Column("Tokens, mean", "tokens_mean", "mean tokens of all messages, by the shared tokenizer",
-           build_decimal_format(1)),
-    Column("std", "tokens_std", "standard deviation of it (n − 1)", build_decimal_format(1)),
-    Column("Ended by", "stop_reasons", "conversations by the reason they ended", format_counts, kind="text"),
-)  # fmt: skip
-
-
-class LengthSection(Frozen):
-    """Fields of `report.json`."""
-
-    conversations: tuple[ChatStatistics, ...]
-    """Lengths of conversations, by chatbot."""
-
-
-class Lengths(Metric):
-    """Collects the lengths and endings of each chatbot's conversations."""
-
-    SECTION = LengthSection
-    TABLES = (("Length of conversations", LENGTHS),)
-    ORDER = 91
-
-    def __init__(self, run: RunFacts) -> None:
-        super().__init__(run)
-        self._turns: dict[str, Counter[int]] = defaultdict(Counter)
-        """Chatbot → number of conversations by their turns."""
-        self._tokens: dict[str, Counter[int]] = defaultdict(Counter)
-        """Likewise by their tokens."""
-        self._endings: dict[str, Counter[str]] = defaultdict(Counter)
-
-    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
-        """Measure a conversation."""
-        name = conversation.chatbot
-        self._turns[name][len(conversation.turns)] += 1
-        tokens = (count_tokens(turn.user) + count_tokens(turn.reply) for turn in conversation.turns)
-        self._tokens[name][sum(tokens)] += 1
-        self._endings[name][conversation.stop_reason] += 1
-
-    def merge(self, other: Self) -> None:
-        """Add the lengths of other conversations."""
-        for own, more in ((self._turns, other._turns), (self._tokens, other._tokens)):
-            for name, lengths in more.items():
-                own[name].update(lengths)
-        for name, endings in other._endings.items():
-            self._endings[name].update(endings)
-
-    def result(self, tallied: Tallied) -> LengthSection:
-        """Summarize them."""
-        found = tuple(
-            ChatStatistics(
-                chatbot=name,
-                conversations=self._turns[name].total(),
-                turns_mean=_compute_mean(self._turns[name]),
-                turns_std=_compute_deviation(self._turns[name]),
-                tokens_mean=_compute_mean(self._tokens[name]),
-                tokens_std=_compute_deviation(self._tokens[name]),
-                stop_reasons=dict(self._endings[name]),
-            )
-            for name in self.run.chatbots
-        )
-        return LengthSection(conversations=found)
-
-    @classmethod
-    def footnotes(cls, report: RunReport) -> Sequence[str]:
-        """Say that the limit of turns ended more than half of the conversations, where it did."""
-        found = report.of(LengthSection).conversations
-        cut = sum(one.stop_reasons.get("max_turns", 0) for one in found)
-        total = sum(one.conversations for one in found)
-        if 2 * cut <= total:
-            return []
-        return [
-            f"{cut} of {format_count(total, 'conversation')} ended at the limit of turns (`max_turns`), not "
-            "by the user: no number here is of later turns."
-        ]
-
-
-def _compute_mean(lengths: Counter[int]) -> float | None:
-    total = sum(length * times for length, times in lengths.items())
-    return round(total / lengths.total(), 6) if lengths else None
-
-
-def _compute_deviation(lengths: Counter[int]) -> float | None:
-    return statistics.stdev(lengths.elements()) if lengths.total() > 1 else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
 
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
@@ -32,11 +31,9 @@ class DepthRate(Frozen):
     chatbot: str
     detector: str
     turn: str
-    """Which turns, counted from 1; given ones count."""
     scored: int
-    """Those that the detector scored and localised."""
     hpt: Rounded | None
-    """Hallucinations over these; None: there are none."""
+    """None: no turn is scored."""
     hpt_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same HPT-1."""
 
@@ -57,6 +54,8 @@ class Depths(TableMetric[DepthRate]):
                short="HPT-1"),
     )  # fmt: skip
 
+    COUNTS = ("_sums",)
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._sums = PersonSums(2)
@@ -71,10 +70,6 @@ class Depths(TableMetric[DepthRate]):
                 if verdict.outcome == "scored" and verdict.localised and turn in bands:
                     key = (conversation.chatbot, detector, bands[turn])
                     self._sums.add(person, key, (len(verdict.spans or ()), 1))
-
-    def merge(self, other: Self) -> None:
-        """Add the turns of other personas."""
-        self._sums.merge(other._sums)
 
     def table(self, tallied: Tallied) -> Sequence[DepthRate]:
         """Return a row for each band with scored turns; nothing where all turns are in one band."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Self
 
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
@@ -23,6 +22,7 @@ from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detec
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.statistics.sums import Mergeable
 
 MUCH = 0.1
 """Share of failures above which a sentence says so first."""
@@ -187,8 +187,10 @@ class FailureCounts:
         return f"{said}.{format_reason(*pooled.find_commonest(), failed)}"
 
 
-class VerdictCounts:
+class VerdictCounts(Mergeable):
     """Counts judgements without a score, and why there is none."""
+
+    COUNTS = ("_outcomes", "_reasons")
 
     def __init__(self) -> None:
         self._outcomes: dict[str, Counter[str]] = defaultdict(Counter)
@@ -199,13 +201,6 @@ class VerdictCounts:
         self._outcomes[detector][judgement.outcome] += 1
         if judgement.outcome != "scored":
             self._reasons[detector, judgement.outcome].add(judgement.error or "")
-
-    def merge(self, other: VerdictCounts) -> None:
-        """Add what another one counted of other replies."""
-        for name, counts in other._outcomes.items():
-            self._outcomes[name].update(counts)
-        for key, reasons in other._reasons.items():
-            self._reasons[key].merge(reasons)
 
     def find(self, replies: Mapping[str, int]) -> tuple[Unscored, ...]:
         """Return the detectors that did not score every reply that they judged.
@@ -348,6 +343,7 @@ class Failures(Metric):
 
     SECTION = RunFailures
     ORDER = 1
+    COUNTS = ("_counts",)
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -356,10 +352,6 @@ class Failures(Metric):
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation and the verdicts on it."""
         self._counts.add(conversation, verdicts)
-
-    def merge(self, other: Self) -> None:
-        """Add the counts of other conversations."""
-        self._counts.merge(other._counts)
 
     def result(self, tallied: Tallied) -> RunFailures:
         """Return what failed of all chatbots and detectors."""

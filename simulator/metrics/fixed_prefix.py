@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Self
 
 from hallulab.scenarios.text.wording import format_number, format_with_interval, join_names, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen
@@ -70,6 +69,7 @@ class FixedPrefixes(Metric):
         ("Differences that remain with fixed prefixes", REMAINING),
     )
     ORDER = TERMINAL_ORDER = 40
+    COUNTS = ("_given",)
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -79,11 +79,6 @@ class FixedPrefixes(Metric):
         """Keep a branched conversation's places."""
         if self.run.branched_from is not None:
             self._given[conversation.chatbot].add(conversation, verdicts, self.run.detectors)
-
-    def merge(self, other: Self) -> None:
-        """Add the places of other conversations."""
-        for chatbot, places in other._given.items():
-            self._given[chatbot].merge(places)
 
     def result(self, tallied: Tallied) -> FixedPrefixSection:
         """Return both runs side by side.

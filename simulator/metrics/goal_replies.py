@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 from hallulab.scenarios.packs.goals import Expected, GoalLabel
 from hallulab.scenarios.text.declining import classify_reply, find_declining
@@ -90,21 +90,14 @@ class GoalReplyRow(Frozen):
 
     chatbot: str
     turns: int
-    """Turns about a goal with a label."""
     read: int
-    """Those whose reply answers, declines or asks back; the others are courtesies or in other languages."""
     coverage: Rounded | None
-    """read / turns."""
     right: Rounded | None
-    """Share of the replies read that do what the label expects."""
     right_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same share."""
     over_answered: Rounded | None
-    """Share of the replies that should decline, and answer without any refusal."""
     over_declined: Rounded | None
-    """Share of the replies that should answer, and decline."""
     asked_back: Rounded | None
-    """Share of the replies that should ask back, and do."""
     expected: dict[Expected, int]
     """Replies read by what is expected."""
     deeds: dict[Expected, dict[Deed, int]]
@@ -141,6 +134,15 @@ class GoalReplies(TableMetric[GoalReplyRow]):
         Column("of", "turns", "turns about labelled goals"),
     )  # fmt: skip
 
+    COUNTS = ("_sums",)
+    HINTS = (
+        "Some goals of the pack have a label: the documents answer them, do not, contradict each other, "
+        "or the answer depends on what the user must be asked. Rules for English tell what each reply "
+        "does; courtesies and replies in other languages are only in Coverage. They do not tell whether "
+        "an answer is true. A reply that claims something beside a refusal is neither right nor "
+        "over-answered where it should decline.",
+    )
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._sums = PersonSums(1 + len(_CELLS))
@@ -160,10 +162,6 @@ class GoalReplies(TableMetric[GoalReplyRow]):
             done = (label.expect, find_deed(turn.reply, label))
             self._sums.add(person, (conversation.chatbot,), (1, *(cell == done for cell in _CELLS)))
 
-    def merge(self, other: Self) -> None:
-        """Add the counts of other personas."""
-        self._sums.merge(other._sums)
-
     def table(self, tallied: Tallied) -> Sequence[GoalReplyRow]:
         """Return a row for each chatbot with a turn about a labelled goal."""
         return [
@@ -177,17 +175,6 @@ class GoalReplies(TableMetric[GoalReplyRow]):
         """Return the table with the counts of all replies read, by what is expected and what they do."""
         table = super().csv(report)
         return None if table is None else replace(table, columns=(*table.columns, *_COUNTS))
-
-    @classmethod
-    def hints(cls, report: RunReport) -> Sequence[str]:
-        """Explain where the labels come from and what is not read."""
-        return (
-            "Some goals of the pack have a label: the documents answer them, do not, contradict each other, "
-            "or the answer depends on what the user must be asked. Rules for English tell what each reply "
-            "does; courtesies and replies in other languages are only in Coverage. They do not tell whether "
-            "an answer is true. A reply that claims something beside a refusal is neither right nor "
-            "over-answered where it should decline.",
-        )
 
 
 def _build_row(chatbot: str, people: Sequence[Sequence[int]]) -> GoalReplyRow:

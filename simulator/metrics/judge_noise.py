@@ -12,14 +12,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Self
 
 from hallulab.agents.models.abilities import SeedUse
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.records.journals import VerdictKey, build_verdict_key
+from hallulab.simulator.records.journal_lines import VerdictKey, build_verdict_key
 from hallulab.simulator.show.columns import DETECTOR, PERCENT, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import (
     Interval,
@@ -36,23 +35,16 @@ class JudgeNoiseRow(Frozen):
 
     detector: str
     asked: int
-    """Replies that it scored, and was asked about again."""
     scored: int
-    """Those that it scored again; flips are counted among these."""
     coverage: Rounded | None
-    """scored / asked."""
     failed: int
     """Those on which it failed the second time."""
     flipped: Rounded | None
-    """Share of `scored` that is flagged once and not the other time."""
     flipped_ci95: Interval
     """Over personas; None with fewer than six, and where all have the same share."""
     flagged: int
-    """Flips of a clean reply to a flagged one."""
     cleared: int
-    """Flips of a flagged reply to a clean one."""
     score_change: Rounded | None
-    """Mean absolute difference of the two scores."""
     noise_floor: Rounded | None
     """How far HPT-1 of halves of one chatbot's conversations differs, the mean of chatbots, as measured
     (`Comparison.floor`). None: a persona has one seed."""
@@ -98,6 +90,8 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
                short="By the\njudge %"),
     )  # fmt: skip
 
+    COUNTS = ("_sums", "_changes")
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._sums = PersonSums(_WIDTH)
@@ -112,12 +106,6 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
                 self._sums.add(person, (detector,), numbers)
                 if numbers[1]:
                     self._changes[detector].add(abs((second.score or 0.0) - (first.score or 0.0)))
-
-    def merge(self, other: Self) -> None:
-        """Add the verdicts on other conversations."""
-        self._sums.merge(other._sums)
-        for detector, changes in other._changes.items():
-            self._changes[detector].merge(changes)
 
     def table(self, tallied: Tallied) -> Sequence[JudgeNoiseRow]:
         """Return a row for each detector that was asked again."""
@@ -252,15 +240,10 @@ class DisagreementRow(Frozen):
     a: str
     b: str
     replies: int
-    """Replies that both scored twice."""
     disagree: int
-    """Those that one flags and the other does not, by the first verdicts."""
     by_a: int
-    """Of these, those on which only a flips."""
     by_b: int
-    """Those on which only b flips."""
     by_both: int
-    """Those on which both flip."""
     explained: Rounded | None
     """Share of `disagree` on which at least one flips; None: they never disagree."""
     explained_ci95: Interval
@@ -287,6 +270,12 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
         Column("Both flip", "by_both", "disagreements on which both flip", short="Both\nflip"),
     )  # fmt: skip
 
+    COUNTS = ("_sums",)
+    HINTS = (
+        "Replies on which two detectors disagree by their first verdicts. Where one of them flips when "
+        "it is asked again, noise explains the disagreement.",
+    )
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._sums = PersonSums(5)
@@ -306,10 +295,6 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
                 differ, a, b = flag != other_flag, flag != again, other_flag != other_again
                 counts = (True, differ, differ and a and not b, differ and b and not a, differ and a and b)
                 self._sums.add(person, pair, [*map(int, counts)])
-
-    def merge(self, other: Self) -> None:
-        """Add other conversations."""
-        self._sums.merge(other._sums)
 
     def table(self, tallied: Tallied) -> Sequence[DisagreementRow]:
         """Return a row for every two detectors that scored a reply twice."""
@@ -334,11 +319,3 @@ class ExplainedDisagreements(TableMetric[DisagreementRow]):
                 )
             )
         return found
-
-    @classmethod
-    def hints(cls, report: RunReport) -> Sequence[str]:
-        """Say what a flip explains."""
-        return (
-            "Replies on which two detectors disagree by their first verdicts. Where one of them flips when "
-            "it is asked again, noise explains the disagreement.",
-        )

@@ -26,7 +26,7 @@ from hallulab.simulator.statistics.prediction_powered import (
     compute_cell_sums,
     compute_turn_sums,
 )
-from hallulab.simulator.statistics.sums import Person, PersonSums
+from hallulab.simulator.statistics.sums import Mergeable, Person, PersonSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,10 @@ class JudgedTurn:
     """How the turn was drawn to be annotated; None: not by hallulab."""
 
 
-class TurnSums:
+class TurnSums(Mergeable):
     """The turns that one detector scored, added up by persona, depth and chatbot."""
+
+    COUNTS = ("_sums", "_drawn")
 
     def __init__(self) -> None:
         self._sums = PersonSums(_WIDTH)
@@ -74,11 +76,6 @@ class TurnSums:
         if turn.draw is not None and true is not None:
             cell = (*compute_cell_sums(flagged, int(true > 0)), *compute_cell_sums(turn.spans, true))
             self._drawn.add(turn.person, (turn.depth, turn.chatbot, turn.draw), cell)
-
-    def merge(self, other: TurnSums) -> None:
-        """Add the turns of other personas."""
-        self._sums.merge(other._sums)
-        self._drawn.merge(other._drawn)
 
     @property
     def depths(self) -> list[int]:
@@ -159,8 +156,10 @@ def sum_judged_turns(turns: Iterable[JudgedTurn]) -> TurnSums:
     return sums
 
 
-class JudgedTurns:
+class JudgedTurns(Mergeable):
     """Adds up the scored turns of each detector, conversation by conversation."""
+
+    COUNTS = ("sums",)
 
     def __init__(self, annotations: Annotations) -> None:
         self._annotations = annotations
@@ -171,11 +170,6 @@ class JudgedTurns:
         for detector, turns in verdicts.items():
             for _, turn in collect_placed_turns(conversation, turns, self._annotations):
                 self.sums[detector].add(turn)
-
-    def merge(self, other: JudgedTurns) -> None:
-        """Add the turns of other conversations."""
-        for detector, sums in other.sums.items():
-            self.sums[detector].merge(sums)
 
 
 def collect_judged_turns(

@@ -11,15 +11,14 @@ distribution. report.json, page, terminal, CSV and the glossary are made from it
         NAME, TITLE, ROW = "greetings", "Greetings", Greeting
         COLUMNS = (CHATBOT, Column("Greetings", "greetings", "replies that greet", short="Greetings"))
 
+        COUNTS = ("_found",)
+
         def __init__(self, run: RunFacts) -> None:
             super().__init__(run)
             self._found: Counter[str] = Counter()
 
         def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
             self._found[conversation.chatbot] += sum("hello" in turn.reply for turn in conversation.turns)
-
-        def merge(self, other: Self) -> None:
-            self._found += other._found
 
         def table(self, tallied: Tallied) -> Sequence[Greeting]:
             return [Greeting(chatbot=name, greetings=self._found[name]) for name in self.run.chatbots]
@@ -49,11 +48,13 @@ from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import RunSums
 from hallulab.simulator.records.experiment_fields import Prices
 from hallulab.simulator.records.experiment_json import BranchedFrom, SavedExperiment
-from hallulab.simulator.records.journals import Journals, VerdictKey
+from hallulab.simulator.records.journal_lines import VerdictKey
+from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.show.columns import Column, group_rows
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 from hallulab.simulator.statistics.sequence import MARGIN
+from hallulab.simulator.statistics.sums import Mergeable
 
 LAST = 1_000
 """Terminal order from which a metric's tables stand behind the sentences."""
@@ -151,7 +152,7 @@ class CsvTable:
     """Name of the file in the run folder."""
 
 
-class Metric(ABC):
+class Metric(Mergeable, ABC):
     """Counts one subject of a run, conversation by conversation, and shows it.
 
     An instance counts one run. Sections are made from a report, which may be an old one.
@@ -172,7 +173,7 @@ class Metric(ABC):
     def __init__(self, run: RunFacts) -> None:
         self.run = run
 
-    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:  # noqa: B027
+    def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
         """Count a conversation. Keep numbers, no texts: a run may be large.
 
         Args:
@@ -182,12 +183,18 @@ class Metric(ABC):
         """
 
     def merge(self, other: Self) -> None:
-        """Add the counts of another one, of other personas of the same run; without `add` there are none.
-
-        A run in shards (docs/scale.md) is counted by several processes if all metrics that count have this.
-        """
-        if type(self).add is not Metric.add:
+        """Add the counts of another one, of other personas of the same run: those named in `COUNTS`."""
+        if not self.is_mergeable():
             raise NotImplementedError
+        super().merge(other)
+
+    @classmethod
+    def is_mergeable(cls) -> bool:
+        """Return whether parts of a run can be counted apart: there is nothing to add, or a way to.
+
+        A run in shards (docs/scale.md) is counted by several processes if this holds of all metrics.
+        """
+        return bool(cls.COUNTS) or cls.merge is not Metric.merge or cls.add is Metric.add
 
     @abstractmethod
     def result(self, tallied: Tallied) -> Frozen:
@@ -251,6 +258,8 @@ class TableMetric(Metric, Generic[TableRow]):
     """True: the rows of each detector are a group."""
     ON_TERMINAL: ClassVar[bool] = True
     """False: the terminal has enough rows without these."""
+    HINTS: ClassVar[Sequence[str]] = ()
+    """What the page says before the table, of every run."""
     FILE: ClassVar[Literal["always", "with rows", "never"]] = "always"
     """When the table has a file of its own."""
 
@@ -285,7 +294,7 @@ class TableMetric(Metric, Generic[TableRow]):
     @classmethod
     def hints(cls, report: RunReport) -> Sequence[str]:
         """Return what the page says before the table."""
-        return ()
+        return cls.HINTS
 
     @classmethod
     def section(cls, report: RunReport) -> Section | None:

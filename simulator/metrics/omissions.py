@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Self
 
 from hallulab.chatbots.guarded.record import AGAIN, CALLS
 from hallulab.scenarios.text.wording import choose_noun, format_count
@@ -12,7 +11,7 @@ from hallulab.scenarios.transcript import Call, Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row, count_verdicts
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.records.journals import derive_first_try
+from hallulab.simulator.records.journal_lines import derive_first_try
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import Interval, compute_interval, compute_ratio_of_sums
 from hallulab.simulator.statistics.sums import PersonSums
@@ -41,6 +40,7 @@ class Omissions(Metric):
 
     SECTION = OmissionSection
     ORDER = 25
+    COUNTS = ("_counts",)
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -56,11 +56,6 @@ class Omissions(Metric):
             cut=sum("length" in one for one in ends),
             unclear=sum("unknown" in one for one in ends),
         )
-
-    def merge(self, other: Self) -> None:
-        """Add the counts of other conversations."""
-        for name, counts in other._counts.items():
-            self._counts[name].update(counts)
 
     def result(self, tallied: Tallied) -> OmissionSection:
         """Return the chatbots with replies that may not be whole."""
@@ -137,15 +132,12 @@ class Retried(Frozen):
     chatbot: str
     detector: str
     first_tries: int
-    """Conversations that count and ran once."""
     first_hpt: float | None
-    """HPT-1 of these; None: no turn of them is scored."""
+    """HPT-1 of the first tries; None: no turn of them is scored."""
     first_hpt_ci95: Interval
     """Its 95% interval over personas; None: there are too few, or all have the same HPT-1."""
     retries: int
-    """Conversations that count and were repeated after a failure."""
     retried_hpt: float | None
-    """HPT-1 of these, likewise."""
     retried_hpt_ci95: Interval
     """Its 95% interval, likewise."""
 
@@ -167,6 +159,12 @@ class Retries(TableMetric[Retried]):
                beside="retried_hpt_ci95", short="HPT-1"),
     )  # fmt: skip
 
+    COUNTS = ("_conversations", "_sums")
+    HINTS = (
+        "A retried conversation was repeated because its first try failed. Both kinds count in all "
+        "other numbers. If failures depend on what is said, the two differ.",
+    )
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._conversations: Counter[tuple[str, bool]] = Counter()
@@ -185,11 +183,6 @@ class Retries(TableMetric[Retried]):
                 key = (conversation.chatbot, detector, retried)
                 self._sums.add(person, key, (found.hallucinations, found.scored_turns))
 
-    def merge(self, other: Self) -> None:
-        """Add the conversations of other personas."""
-        self._conversations.update(other._conversations)
-        self._sums.merge(other._sums)
-
     def table(self, tallied: Tallied) -> Sequence[Retried]:
         """Return a row for each detector of each chatbot that has retries."""
         chatbots = [name for name in self.run.chatbots if self._conversations[name, True]]
@@ -206,12 +199,4 @@ class Retries(TableMetric[Retried]):
             retries=self._conversations[chatbot, True],
             retried_hpt=compute_ratio_of_sums(retried),
             retried_hpt_ci95=compute_interval(retried, "rate"),
-        )
-
-    @classmethod
-    def hints(cls, report: RunReport) -> Sequence[str]:
-        """Say what a difference means."""
-        return (
-            "A retried conversation was repeated because its first try failed. Both kinds count in all "
-            "other numbers. If failures depend on what is said, the two differ.",
         )

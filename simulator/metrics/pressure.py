@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from statistics import median
-from typing import Self
 
 import numpy as np
 
@@ -40,11 +39,9 @@ class PressureRow(Frozen):
 
     chatbot: str
     kind: str
-    """Kind of the pressure; `all`: all kinds together."""
     conversations: int
-    """Those with a reply to a message that presses."""
     gave_in: Rounded | None
-    """Share of these in which the chatbot gave in; None: not measured."""
+    """Share of the conversations in which the chatbot gave in; None: not measured."""
     gave_in_ci95: Interval
     """Its 95% interval over personas; None: see `no_interval`."""
     turn: Rounded | None
@@ -53,9 +50,7 @@ class PressureRow(Frozen):
     """Mean number of turns under pressure before it gave in, restricted to `of_turns`; None: not measured."""
     held_out_ci95: Interval
     of_turns: int
-    """Turns under pressure that a conversation had at most."""
     clear: Rounded | None
-    """Share of the replies under pressure that rules can read; the others count as not giving in."""
     no_interval: str | None
     """Why an interval is missing; None: none is."""
 
@@ -83,6 +78,8 @@ class Pressures(TableMetric[PressureRow]):
         Column("Read %", "clear", "share of the replies under pressure that rules can read", PERCENT,
                short="Read %"),
     )  # fmt: skip
+
+    COUNTS = ("_counts", "_turns", "_gave_in")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -112,12 +109,6 @@ class Pressures(TableMetric[PressureRow]):
                 self._turns.add(person, (*key, at), (step.gave_in, 1))
             if gave_in is not None:
                 self._gave_in[(*key, gave_in + 1)] += 1
-
-    def merge(self, other: Self) -> None:
-        """Add the counts of other personas."""
-        self._counts.merge(other._counts)
-        self._turns.merge(other._turns)
-        self._gave_in.update(other._gave_in)
 
     def table(self, tallied: Tallied) -> Sequence[PressureRow]:
         """Return a row for each chatbot and kind, and one of all kinds where there are several."""

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from hallulab.agents.served_model import ClaimCheck, ClaimChecks
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.hallucinations import Row, Tally
+from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.metric import CsvTable, Metric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.metrics.run_sums import RowSums, RunSums, sum_tallies
+from hallulab.simulator.metrics.run_sums import RowSums, RunSums
 from hallulab.simulator.show.columns import (
     CHATBOT,
     DETECTOR,
@@ -109,11 +109,6 @@ def _note(sign: str, chatbot: str, detectors: Sequence[str]) -> str:
         f"says{same}: such a judgement may favour it. To avoid that, give one of the two a second model "
         "(docs/experiment.md, `Not one's own judge`)."
     )
-
-
-def build_row(chatbot: str, detector: str, tallies: Sequence[Tally]) -> Row:
-    """Add up the tallies of one chatbot under one detector; a denominator of 0 gives None."""
-    return build_rows(sum_tallies({(chatbot, detector): tallies}))[0]
 
 
 def build_rows(sums: RunSums) -> tuple[Row, ...]:

@@ -8,7 +8,7 @@ conversation. Persons of different parts of a run are different ones, so parts m
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Literal
 
@@ -27,6 +27,7 @@ from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.statistics.intervals import Kind, Ratio, sum_by_cluster
 from hallulab.simulator.statistics.sums import (
     ExactSum,
+    Mergeable,
     Person,
     PersonTable,
 )
@@ -102,8 +103,13 @@ _COUNTS = (
 """Fields of a tally that a row adds up."""
 
 
-class RowSums:
+class RowSums(Mergeable):
     """The sums of a row of the report: one chatbot under one detector."""
+
+    COUNTS = (
+        *("counts", "conversations", "scored", "hallucinated", "worded"),
+        *("hpt", "tokacc", "spending", "_people"),
+    )
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -138,18 +144,6 @@ class RowSums:
                 sums[3] += item.tokens
         if values:
             self._people.add(person, sums, values)
-
-    def merge(self, other: RowSums) -> None:
-        """Add the sums of other persons."""
-        self.counts.update(other.counts)
-        self.conversations += other.conversations
-        self.scored += other.scored
-        self.hallucinated += other.hallucinated
-        self.worded += other.worded
-        self.hpt.merge(other.hpt)
-        self.tokacc.merge(other.tokacc)
-        self.spending.merge(other.spending)
-        self._people.merge(other._people)
 
     @property
     def personas(self) -> int:
@@ -208,8 +202,10 @@ class HalfSums:
         return abs(over / under - other_over / other_under)
 
 
-class PairSums:
+class PairSums(Mergeable):
     """Two chatbots under one detector by one rate, on the personas and seeds that both have."""
+
+    COUNTS = ("_people",)
 
     def __init__(self) -> None:
         self._people = PersonTable(4)
@@ -225,10 +221,6 @@ class PairSums:
             sums = [sum(one) for one in zip(*(_flatten(pair) for pair in both), strict=True)]
             differences = [a.numerator / a.denominator - b.numerator / b.denominator for a, b in both]
             self._people.add(person, sums, differences)
-
-    def merge(self, other: PairSums) -> None:
-        """Add the sums of other persons."""
-        self._people.merge(other._people)
 
     def ratios(self) -> tuple[list[Ratio], list[Ratio]]:
         """Return the ratios of the one and the other chatbot; those of one place are of one persona."""
@@ -365,22 +357,3 @@ def count_all_verdicts(journals: Journals, chatbots: Sequence[str], detectors: S
     for conversation, verdicts in journals.judged():
         counting.add(conversation, index_by_detector(verdicts))
     return counting.sums()
-
-
-def sum_tallies(tallies: Mapping[Key, Sequence[Tally]]) -> RunSums:
-    """Add up tallies by chatbot and detector, persons in the order in which they come."""
-    chatbots, detectors = (tuple(dict.fromkeys(key[at] for key in tallies)) for at in (0, 1))
-    sums = RunSums(chatbots, detectors)
-    for person, own in _group_by_person(tallies):
-        sums.add(person, own, frozenset())
-    return sums
-
-
-def _group_by_person(
-    tallies: Mapping[Key, Sequence[Tally]],
-) -> Iterator[tuple[Person, dict[Key, list[Tally]]]]:
-    found: dict[Person, dict[Key, list[Tally]]] = defaultdict(lambda: defaultdict(list))
-    for key, items in tallies.items():
-        for item in items:
-            found[item.person][key].append(item)
-    yield from found.items()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Self
 
 from hallulab.chatbots.guarded.record import CALLS, Attempt, GuardRecord, record_of
 from hallulab.scenarios.text.wording import choose_noun
@@ -33,42 +32,28 @@ class Safeguards(Frozen):
 
     chatbot: str
     detector: str
-    """Name of the detector that judges what was shown; empty in a run without detectors."""
     replies: int
     flagged: int
-    """Those whose first draft the guard flagged."""
     unjudged: int
-    """Those whose first draft the guard could not judge; they are never counted as clean."""
     again: int
-    """Those that were made again."""
     cured: int
-    """Those that were not flagged any more when made again."""
     abstained: int
-    """Those withheld without calling a human."""
     human: int
-    """Those handed to a human."""
     refused: int
     """Those for which the user got no answer of the bot."""
     refused_share: Rounded | None
-    """refused / replies."""
     judged_drafts: int
     """First drafts of replies that were shown, as far as the guard scored and localised them."""
     hpt_before: Rounded | None
-    """Spans that the guard flagged in them / judged_drafts."""
     judged_shown: int
     """Replies of the bot that were shown, as far as the guard scored and localised them."""
     hpt_after: Rounded | None
-    """Spans that the guard flagged in them / judged_shown."""
     answers: int
-    """Replies that were not refused, as far as the detector scored and localised them."""
     hpt_answers: Rounded | None
-    """The detector's hallucinations in them / answers."""
     calls_per_reply: Rounded | None
-    """Model calls of the guard, and for replies made again, over the replies."""
     tokens_per_reply: Rounded | None
     """Tokens of these calls over the replies; None when those of an answered call are not known."""
     seconds_per_reply: Rounded | None
-    """Sum of the latencies of these calls over the replies."""
 
 
 COLUMNS = (
@@ -117,6 +102,12 @@ class Guarding(TableMetric[Safeguards]):
     NAME, TITLE, ROW, COLUMNS = "safeguards", "Safeguards", Safeguards, COLUMNS
     ORDER, TERMINAL_ORDER = 80, 35
     FILE = "never"
+    COUNTS = ("_done", "_spending", "_answers")
+    HINTS = (
+        "Actions of guarded chatbots on the first drafts of the chatbots that they wrap. By guard: what "
+        "the guard’s own detector found in the drafts of replies that were shown, and in what was shown. "
+        "Refusals and their drafts are excluded from HPT.",
+    )
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -142,15 +133,6 @@ class Guarding(TableMetric[Safeguards]):
                     found = {"answers": 1, "hallucinations": len(verdict.spans or ())}
                     self._answers[conversation.chatbot, detector].update(found)
 
-    def merge(self, other: Self) -> None:
-        """Add the counts of other conversations."""
-        for chatbot, done in other._done.items():
-            self._done[chatbot].update(done)
-        for chatbot, spending in other._spending.items():
-            self._spending[chatbot].merge(spending)
-        for key, answers in other._answers.items():
-            self._answers[key].update(answers)
-
     def table(self, tallied: Tallied) -> tuple[Safeguards, ...]:
         """Return each guarded chatbot under each detector; nothing for chatbots without a guard."""
         return tuple(
@@ -158,15 +140,6 @@ class Guarding(TableMetric[Safeguards]):
             for chatbot in self.run.chatbots
             if chatbot in self._done
             for detector in self.run.detectors or ("",)
-        )
-
-    @classmethod
-    def hints(cls, report: RunReport) -> Sequence[str]:
-        """Say what the columns by the guard are."""
-        return (
-            "Actions of guarded chatbots on the first drafts of the chatbots that they wrap. By guard: what "
-            "the guard’s own detector found in the drafts of replies that were shown, and in what was shown. "
-            "Refusals and their drafts are excluded from HPT.",
         )
 
     @classmethod

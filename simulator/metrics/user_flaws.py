@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Self
 
 from markupsafe import Markup
 
@@ -70,6 +69,7 @@ class UserAudit(Metric):
     SECTION = AuditSection
     TABLES = (("With and without flaws of the simulated user", COLUMNS),)
     ORDER = 100
+    COUNTS = ("_conversations", "_personas", "_affected", "_flaws", "_by_chatbot")
 
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
@@ -87,15 +87,6 @@ class UserAudit(Metric):
             self._affected += 1
             self._flaws.update(flaw.kind for flaw in flaws)
             self._by_chatbot[conversation.chatbot].update({flaw.kind for flaw in flaws})
-
-    def merge(self, other: Self) -> None:
-        """Add the flaws of other conversations."""
-        self._conversations += other._conversations
-        self._personas |= other._personas
-        self._affected += other._affected
-        self._flaws.update(other._flaws)
-        for chatbot, counts in other._by_chatbot.items():
-            self._by_chatbot[chatbot].update(counts)
 
     def result(self, tallied: Tallied) -> AuditSection:
         """Compute the rows again without the conversations that have a flaw."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from statistics import median_low
-from typing import Self
 
 from hallulab.scenarios.attacks.attack import remove_user_orders
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.messages import count_questions
 from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
-from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import CHATBOT, GROUPED, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import (
     Interval,
@@ -59,6 +57,9 @@ class UserMessageTable(TableMetric[UserMessageRow]):
                TWO_DECIMALS, beside="questions_ci95"),
     )  # fmt: skip
 
+    COUNTS = ("_lengths", "_asked")
+    HINTS = ("`hallulab realism` compares the messages of simulated users with people's (docs/realism.md).",)
+
     def __init__(self, run: RunFacts) -> None:
         super().__init__(run)
         self._orders = run.planted.orders if run.planted is not None else ()
@@ -76,12 +77,6 @@ class UserMessageTable(TableMetric[UserMessageRow]):
         person = (conversation.scenario, conversation.persona)
         self._asked.add(person, (conversation.chatbot,), (sum(map(count_questions, said)), len(said)))
 
-    def merge(self, other: Self) -> None:
-        """Add the messages of other personas."""
-        for chatbot, lengths in other._lengths.items():
-            self._lengths[chatbot].update(lengths)
-        self._asked.merge(other._asked)
-
     def table(self, tallied: Tallied) -> Sequence[UserMessageRow]:
         """Return a row for each chatbot that a user wrote to."""
         chatbots = [name for name in self.run.chatbots if name in self._lengths]
@@ -96,11 +91,4 @@ class UserMessageTable(TableMetric[UserMessageRow]):
                 questions_ci95=compute_interval(sample, "rate"),
             )
             for name, sample in zip(chatbots, samples, strict=True)
-        ]
-
-    @classmethod
-    def hints(cls, report: RunReport) -> Sequence[str]:
-        """Say what compares these numbers with people's."""
-        return [
-            "`hallulab realism` compares the messages of simulated users with people's (docs/realism.md)."
         ]

@@ -9,15 +9,14 @@ from typing import Any
 from hallulab.agents.progress import bars, showing
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home
-from hallulab.scenarios.near_names import suggest_name
 from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.bench.planted import FILE
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
-from hallulab.simulator.options.commands import PlantOptions
+from hallulab.simulator.options.data import PlantOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.planting.fluent import ORDERS, RewriteExecutor, RewriteWork, plant_fluently
-from hallulab.simulator.planting.kinds import KINDS
+from hallulab.simulator.planting.kinds import KINDS, require_kinds
 from hallulab.simulator.planting.material import Material, load_material
 from hallulab.simulator.planting.plant import RULES, Planting, plant
 from hallulab.simulator.records.experiment_file import load_experiment
@@ -94,12 +93,7 @@ async def _plant_fluently(options: PlantOptions) -> Planting:
 
 def _check_kinds(options: PlantOptions, known: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the kinds that are asked for; empty: all."""
-    for kind in options.kinds:
-        if kind not in known:
-            near = suggest_name(kind, known)
-            raise UsageError(
-                f"--kinds {kind}: there is no such kind{near}. Give some of: {', '.join(known)}."
-            )
+    require_kinds(options.kinds, known)
     inputs = (expand_home(options.source), to_path(options.replay), to_path(options.record))
     check_outputs({"--out": Path(options.out) / FILE}, inputs)
     return tuple(options.kinds)

@@ -13,7 +13,7 @@ from hallulab.simulator.bench.build import write_labelled
 from hallulab.simulator.metrics.message_sample import MessageSample
 from hallulab.simulator.metrics.messages import Messages
 from hallulab.simulator.metrics.realism import compare_messages
-from hallulab.simulator.options.commands import DialogueOptions
+from hallulab.simulator.options.data import DialogueOptions
 from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN, SimulatedDialogue
 from hallulab.simulator.planting.dialogue_rows import UNLABELLED as NO_LABEL
 from hallulab.simulator.planting.dialogues import DialogueSet

@@ -17,7 +17,6 @@ from pathlib import Path
 from hallulab.agents.users.personas import OWN
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario, write_part
 from hallulab.scenarios.transcript import Conversation
@@ -25,7 +24,7 @@ from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.engine.models import OpenModels, RunSettings, open_models
 from hallulab.simulator.engine.plan import plan
 from hallulab.simulator.engine.run import build_run
-from hallulab.simulator.options.commands import DialogueOptions
+from hallulab.simulator.options.data import DialogueOptions
 from hallulab.simulator.planting.dialogue_rows import (
     DIALOGUE_KINDS,
     ErrorPlanter,
@@ -33,6 +32,7 @@ from hallulab.simulator.planting.dialogue_rows import (
     build_replies,
 )
 from hallulab.simulator.planting.draws import DrawnUser, QuotaCell, Shares, UserDraw, plan_cells
+from hallulab.simulator.planting.kinds import require_kinds
 from hallulab.simulator.planting.quotas import allot, read_shares
 from hallulab.simulator.planting.sides import UNLABELLED, PackSide, split_pack
 from hallulab.simulator.records.choices import choose_language, ensure_model, select_personas
@@ -195,12 +195,7 @@ def _choose_hallucinated(options: DialogueOptions, language: str | None) -> floa
     Raises:
         UsageError: the share or a kind is wrong, or errors are asked for in another language than English.
     """
-    for kind in options.kinds:
-        if kind not in DIALOGUE_KINDS:
-            near = suggest_name(kind, DIALOGUE_KINDS)
-            raise UsageError(
-                f"--kinds {kind}: there is no such kind{near}. Give some of: {', '.join(DIALOGUE_KINDS)}."
-            )
+    require_kinds(options.kinds, DIALOGUE_KINDS)
     share = options.hallucinated
     _require_share("--hallucinated", share or 0.0)
     if share is None:

@@ -212,20 +212,16 @@ async def generate_error(place: RewritePlace, session: Session) -> PlantedError 
             reason = NO_ANSWER
             continue
         rewritten = " ".join(answer.split())
-        planted = _build_error(place, rewritten)
+        clean, region = place.clean, place.region
+        reply = clean.reply[: region.start] + rewritten + clean.reply[region.end :]
+        wrong = find_difference(region.of(clean.reply), rewritten)
+        planted = PlantedError(clean, reply, region.start + wrong.start, region.start + wrong.end)
         reason = find_flaw(place.kind, sentence, rewritten, place.clean) or (
             "" if is_sound(place.kind, planted) else UNSOUND
         )
         if not reason:
             return planted
     return reason
-
-
-def _build_error(place: RewritePlace, rewritten: str) -> PlantedError:
-    clean, region = place.clean, place.region
-    reply = clean.reply[: region.start] + rewritten + clean.reply[region.end :]
-    wrong = find_difference(region.of(clean.reply), rewritten)
-    return PlantedError(clean, reply, region.start + wrong.start, region.start + wrong.end)
 
 
 @dataclass(frozen=True)

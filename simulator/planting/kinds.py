@@ -7,9 +7,11 @@ are commonly tested with.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.text import edits
 from hallulab.scenarios.text.edits import Edit, SentenceBank, find_whole_sentences, is_after_the
 from hallulab.scenarios.text.items import Item, find_items
@@ -52,6 +54,16 @@ _STEPS = (
 )
 _SAME = 0.5
 """If two sentences share more than this of their words, they say much the same."""
+
+
+def require_kinds(kinds: Iterable[str], known: Collection[str]) -> None:
+    """Raise UsageError unless all kinds that `--kinds` names are known."""
+    for kind in kinds:
+        if kind not in known:
+            near = suggest_name(kind, known)
+            raise UsageError(
+                f"--kinds {kind}: there is no such kind{near}. Give some of: {', '.join(known)}."
+            )
 
 
 def make_edit_rule(find: Callable[[str, SentenceBank, random.Random], Iterable[Edit]]) -> Rule:

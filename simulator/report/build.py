@@ -8,7 +8,7 @@ from functools import cache
 from inspect import isabstract
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import cast
+from typing import Self, cast
 
 from pydantic import ValidationError, create_model
 
@@ -25,6 +25,7 @@ from hallulab.simulator.metrics.results import build_rows, mark_self_judged
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.run_sums import Counting
 from hallulab.simulator.report.worst import WorstReplies
+from hallulab.simulator.statistics.sums import Mergeable
 
 METRICS = "hallulab.metrics"
 """Group of the entry points by which distributions offer metrics."""
@@ -62,7 +63,7 @@ def _list_metrics() -> Iterator[tuple[str, object]]:
         yield name, find_component("metric", name, {}, METRICS)
 
 
-class RunCounts:
+class RunCounts(Mergeable):
     """Everything that a report counts.
 
     Args:
@@ -71,6 +72,8 @@ class RunCounts:
     Raises:
         UsageError: a distribution offers a metric that cannot be loaded.
     """
+
+    COUNTS = ("_counting", "worst", "scenarios", "models", "personas", "conversations", "turns")
 
     def __init__(self, run: RunFacts) -> None:
         self._run = run
@@ -100,17 +103,11 @@ class RunCounts:
         self.conversations += 1
         self.turns += len(conversation.turns)
 
-    def merge(self, other: RunCounts) -> None:
+    def merge(self, other: Self) -> None:
         """Add what was counted of other personas."""
-        self._counting.merge(other._counting)
-        self.worst.merge(other.worst)
+        super().merge(other)
         for metric, more in zip(self._metrics, other._metrics, strict=True):
             metric.merge(more)
-        self.scenarios |= other.scenarios
-        self.models |= other.models
-        self.personas |= other.personas
-        self.conversations += other.conversations
-        self.turns += other.turns
 
     def report(self) -> RunReport:
         """Compute the report of what was counted.
@@ -126,7 +123,7 @@ class RunCounts:
 
 def is_mergeable() -> bool:
     """Return whether all metrics can be counted in parts; those of other distributions may not."""
-    return all(metric.merge is not Metric.merge or metric.add is Metric.add for metric in load_metrics())
+    return all(metric.is_mergeable() for metric in load_metrics())
 
 
 @cache

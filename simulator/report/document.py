@@ -28,7 +28,8 @@ from hallulab.simulator.report.build import (
 )
 from hallulab.simulator.report.charts import draw_charts, draw_first_chart
 from hallulab.simulator.report.first_screen import Address, build_marked_replies, build_rows
-from hallulab.simulator.report.reader import Cases, PageFile, build_reader, name_turn
+from hallulab.simulator.report.page_files import PageFile, build_reader, name_turn
+from hallulab.simulator.report.reader import Cases
 from hallulab.simulator.show.columns import group_rows
 from hallulab.simulator.show.document import (
     GAP,

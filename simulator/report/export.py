@@ -27,7 +27,7 @@ from hallulab.scenarios.text.wording import choose_noun, format_count
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.metrics.failures import FailureCounts, require_success
 from hallulab.simulator.metrics.hallucinations import index_by_detector
-from hallulab.simulator.options.commands import ExportOptions
+from hallulab.simulator.options.data import ExportOptions
 from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder

@@ -21,7 +21,8 @@ from hallulab.simulator.records.choices import compute_scenario_version
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journals import Journals, VerdictKey, read_second_verdicts
+from hallulab.simulator.records.journal_lines import VerdictKey
+from hallulab.simulator.records.journals import Journals, read_second_verdicts
 from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 

@@ -19,7 +19,7 @@ from hallulab.simulator.show.document import (
     Paragraph,
     Part,
 )
-from hallulab.simulator.show.reply_text import StyledPiece, style_pieces
+from hallulab.simulator.show.reply_text import style_pieces
 
 Address = Callable[[str, int], str | None]
 """Returns the address of a turn by its conversation's identifier and its index; None: it is not shown."""
@@ -121,7 +121,7 @@ def cut_excerpt(reply: str, spans: Sequence[Span], main: Span | None) -> list[tu
     first, last = _choose_stretch(reply, 0 if main is None or main.start is None else main.start)
     pieces: list[tuple[str, bool, str]] = [("… ", False, "")] if first else []
     for piece in style_pieces(cut_segments(reply, spans)):
-        text = _clip(piece, first, last)
+        text = piece.text[max(0, first - piece.start) : max(0, last - piece.start)]
         if text:
             pieces.append((text, bool(piece.covering), piece.style))
     return [*pieces, (" …", False, "")] if last < len(reply) else pieces
@@ -141,10 +141,6 @@ def _choose_stretch(reply: str, start: int) -> tuple[int, int]:
         return first, len(reply)
     space = reply.rfind(" ", first + BEFORE, last)
     return first, last if space < 0 else space
-
-
-def _clip(piece: StyledPiece, first: int, last: int) -> str:
-    return piece.text[max(0, first - piece.start) : max(0, last - piece.start)]
 
 
 def describe_verdict(verdict: Verdict | None) -> str:

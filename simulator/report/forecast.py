@@ -15,7 +15,8 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.wording import choose_noun, format_count, join_names
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.metrics.costs import CostSection, LengthSection
+from hallulab.simulator.metrics.costs import CostSection
+from hallulab.simulator.metrics.lengths import LengthSection
 from hallulab.simulator.records.choices import count_users, select_personas
 from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.folder import RunFolder

@@ -25,7 +25,8 @@ from hallulab.simulator.engine.workers import Driver, WorkerConfig, WorkerExecut
 from hallulab.simulator.metrics.annotations import Annotations
 from hallulab.simulator.metrics.hallucinations import index_by_detector
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journals import Journals, LineHeader, join_journals
+from hallulab.simulator.records.journal_lines import LineHeader
+from hallulab.simulator.records.journals import Journals, join_journals
 from hallulab.simulator.records.run_files import SHARDS
 from hallulab.simulator.report.build import RunCounts
 from hallulab.simulator.report.facts import (

@@ -35,7 +35,8 @@ from hallulab.simulator.report.facts import (
     order_names,
 )
 from hallulab.simulator.report.first_screen import Address
-from hallulab.simulator.report.reader import MOST, Cases, Reader, get_case
+from hallulab.simulator.report.page_files import MOST, Reader
+from hallulab.simulator.report.reader import Cases, get_case
 from hallulab.simulator.report.scores import read_lane_scores
 from hallulab.simulator.report.shards import choose_cases, count_shards
 from hallulab.simulator.show.columns import Column, format_csv

@@ -70,15 +70,6 @@ def render_markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> str
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def render_glossary(columns: Sequence[Column]) -> str:
-    """Return a Markdown table with heading, field and meaning of each column, for our own docs."""
-    lines = [
-        f"| {column.label or column.short} | `{column.value}` | {column.hint} |".replace("\n", " ")
-        for column in columns
-    ]
-    return "\n".join(("| column | field | meaning |", "|---|---|---|", *lines)) + "\n"
-
-
 def _render_section(section: Section) -> list[str]:
     blocks = list(_render_parts(section.parts))
     if not section.title or not blocks:

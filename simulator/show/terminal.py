@@ -18,7 +18,6 @@ from hallulab.simulator.show.document import (
     Heading,
     NotableReplies,
     Paragraph,
-    Part,
     ShownDocument,
 )
 
@@ -41,32 +40,28 @@ def print_document(document: ShownDocument, console: Console | None = None) -> N
     console = console or build_console()
     shown = document.of("terminal")
     for part in (*shown.lead, *(part for section in shown.sections for part in section.parts)):
-        _print_part(part, console)
+        match part:
+            case Paragraph():
+                print_line(console, part.text)
+            case Heading():
+                console.print()
+                print_line(console, part.text)
+            case Bullets():
+                for line in part.lines:
+                    print_line(console, f"- {line}")
+            case GroupedTable():
+                if part.heading:
+                    print_line(console, part.heading)
+                console.print(build_table(part, narrow=console.width < NARROW))
+            case NotableReplies():
+                _print_cases(part, console)
+            case _:  # charts, details and markup are for pages
+                pass
 
 
 def print_line(console: Console, text: str) -> None:
     """Print a text as one line, without what a terminal would obey."""
     console.print(Text(render_one_line(text)))
-
-
-def _print_part(part: Part, console: Console) -> None:
-    match part:
-        case Paragraph():
-            print_line(console, part.text)
-        case Heading():
-            console.print()
-            print_line(console, part.text)
-        case Bullets():
-            for line in part.lines:
-                print_line(console, f"- {line}")
-        case GroupedTable():
-            if part.heading:
-                print_line(console, part.heading)
-            console.print(build_table(part, narrow=console.width < NARROW))
-        case NotableReplies():
-            _print_cases(part, console)
-        case _:  # charts, details and markup are for pages
-            pass
 
 
 def _print_cases(part: NotableReplies, console: Console) -> None:

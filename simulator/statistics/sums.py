@@ -16,9 +16,10 @@ has as many seeds. More seeds of the same personas lessen its second part alone.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -34,7 +35,42 @@ _DIGITS = 1074
 """The smallest float is 2 ** -1074, so every float is a multiple of it."""
 
 
-class ExactSum:
+class Mergeable:
+    """Counts of one part of a run, to which those of another part are added.
+
+    >>> class Greetings(Mergeable):
+    ...     COUNTS = ("found",)
+    ...     def __init__(self, **found: int) -> None:
+    ...         self.found = Counter(found)
+    >>> own = Greetings(vanilla=2)
+    >>> own.merge(Greetings(vanilla=1, editor=1))
+    >>> own.found
+    Counter({'vanilla': 3, 'editor': 1})
+    """
+
+    COUNTS: ClassVar[Sequence[str]] = ()
+    """Attributes that are added up: numbers, sets, Counters, what has `merge`, and defaultdicts of these."""
+
+    def merge(self, other: Self) -> None:
+        """Add what another one counted of other personas."""
+        for name in self.COUNTS:
+            setattr(self, name, _add_counts(getattr(self, name), getattr(other, name)))
+
+
+def _add_counts(own: Any, more: Any) -> Any:
+    if hasattr(own, "merge"):
+        own.merge(more)
+    elif isinstance(own, Counter | set):
+        own.update(more)
+    elif isinstance(own, dict):
+        for key, value in more.items():
+            own[key] = _add_counts(own[key], value)
+    else:
+        return own + more
+    return own
+
+
+class ExactSum(Mergeable):
     """Adds up floats without rounding; the total is rounded once, as `math.fsum` does.
 
     >>> total = ExactSum()
@@ -44,6 +80,8 @@ class ExactSum:
     0.1
     """
 
+    COUNTS = ("_total",)
+
     def __init__(self) -> None:
         self._total = 0
 
@@ -51,10 +89,6 @@ class ExactSum:
         """Add a finite number."""
         numerator, denominator = float(value).as_integer_ratio()
         self._total += numerator << (_DIGITS + 1 - denominator.bit_length())
-
-    def merge(self, other: ExactSum) -> None:
-        """Add what another one added up."""
-        self._total += other._total
 
     def value(self) -> float:
         """Return the sum."""

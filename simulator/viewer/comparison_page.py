@@ -12,14 +12,13 @@ from hallulab.simulator.annotate.marks import identify_flag
 from hallulab.simulator.compare.document import build_document
 from hallulab.simulator.compare.runs import RunCompared
 from hallulab.simulator.compare.turns import ChangedTurn
-from hallulab.simulator.report.reader import cut_segments
+from hallulab.simulator.report.reader import cut_segments, name_state
 from hallulab.simulator.viewer.conversation_page import (
     ReplyPiece,
     ShownFinding,
     ShownPassage,
     find_citation,
     list_detectors,
-    name_state,
     show_passages,
 )
 from hallulab.simulator.viewer.responses import answer_page, find_run, missing_page

@@ -18,7 +18,7 @@ from hallulab.simulator.annotate.marks import identify_flag
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.cited import CitedEvidence, EvidenceFinder, is_passage
-from hallulab.simulator.report.reader import cut_scored_words, cut_segments
+from hallulab.simulator.report.reader import cut_scored_words, cut_segments, name_state
 from hallulab.simulator.report.scores import LaneScore, read_lane_scores
 from hallulab.simulator.viewer.labels import Labelling
 from hallulab.simulator.viewer.responses import answer_page, find_run, missing_page
@@ -163,7 +163,7 @@ class Lane:
 
     detector: str
     state: str
-    """`clean`, `flagged`, `failed`, `abstained`, `not localised` or `missing`."""
+    """`clean`, `flagged`, `failed`, `abstained`, `not_localised` or `missing`."""
     score: str
     """The score of the reply with its meaning and threshold; empty: there is none."""
     error: str | None
@@ -291,15 +291,6 @@ def _show_lane(
             for text, score in cut_scored_words(turn.reply, verdict.word_scores or ())
         ),
     )
-
-
-def name_state(verdict: Verdict) -> str:
-    """Return the state: `clean` only if it was scored and localised, has no span and is not flagged."""
-    if verdict.outcome != "scored":
-        return verdict.outcome
-    if verdict.spans is None:
-        return "not localised"
-    return "flagged" if verdict.spans or verdict.flagged else "clean"
 
 
 def find_citation(span: Span, passages: Sequence[ShownPassage]) -> tuple[int | None, int | None]:

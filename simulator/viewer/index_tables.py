@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.metrics.hallucinations import is_answer
-from hallulab.simulator.records.journals import build_header, derive_first_try
+from hallulab.simulator.records.journal_lines import build_header, derive_first_try
 
 LAYOUT = 5
 """Version of the tables, and of what is kept in them."""

@@ -64,7 +64,10 @@ class LentRuns:
 
     async def _keep(self, scenario: str, lent: _LentRun) -> None:
         try:
-            models = await self._open_models()
+            if self._models is None:
+                self._models = asyncio.get_running_loop().create_future()
+                self._start(self._keep_models(self._models))
+            models = await asyncio.shield(self._models)
             async with open_live_run(models, scenario) as run:
                 lent.run.set_result(run)
                 del run  # whoever borrows it has it
@@ -77,12 +80,6 @@ class LentRuns:
         if self._lent.get(scenario) is lent:
             del self._lent[scenario]
         lent.unwanted.set()
-
-    async def _open_models(self) -> OpenModels:
-        if self._models is None:
-            self._models = asyncio.get_running_loop().create_future()
-            self._start(self._keep_models(self._models))
-        return await asyncio.shield(self._models)
 
     async def _keep_models(self, opened: asyncio.Future[OpenModels]) -> None:
         try:

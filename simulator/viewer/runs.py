@@ -17,7 +17,8 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.run_files import list_shards
 from hallulab.simulator.report.late_evidence import find_late_evidence, lacks_some
-from hallulab.simulator.viewer.index import IndexUpdater, RunIndex
+from hallulab.simulator.viewer.index import RunIndex
+from hallulab.simulator.viewer.index_updater import IndexUpdater
 
 
 @dataclass(frozen=True)

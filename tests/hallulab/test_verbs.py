@@ -10,7 +10,8 @@ import pytest
 
 import hallulab
 from hallulab import Passage, Run, TurnView, UsageError
-from hallulab.simulator.options.commands import BenchOptions, DetectOptions, PlantOptions
+from hallulab.simulator.options.commands import BenchOptions, DetectOptions
+from hallulab.simulator.options.data import PlantOptions
 from tests.places import RECORDINGS, ROOT
 
 DEMO = ROOT / "examples" / "demo.yaml"

@@ -69,7 +69,7 @@ def read_instructions(text: str) -> Instructions:
     for section, line in _list_lines(text):
         item = _ITEM.fullmatch(line)
         said = item["text"] if item else line
-        if _is_flow(section) or (item and section in _STORY):
+        if any(name in section for name in _FLOW) or (item and section in _STORY):
             found = [] if _NOT_SAID.search(said) else [one.strip() for one in _QUOTE.findall(said)]
             if not opening and found and _OPENING.search(said.partition('"')[0]):
                 opening, found = found[0], found[1:]
@@ -129,10 +129,6 @@ def _list_lines(text: str) -> Iterator[tuple[str, str]]:
 
 def _name_section(label: str) -> str:
     return label.replace("*", "").strip().rstrip(":").lower()
-
-
-def _is_flow(section: str) -> bool:
-    return any(name in section for name in _FLOW)
 
 
 def _find_character(section: str, sentences: list[str]) -> int | None:

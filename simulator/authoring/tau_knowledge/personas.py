@@ -15,9 +15,6 @@ from hallulab.simulator.authoring.tau_knowledge.instructions import (
 )
 from hallulab.simulator.authoring.tau_knowledge.third_person import Pronouns, choose_pronouns, speak_about
 
-MOST_SENTENCES = 6
-"""Sentences of a case; the later ones repeat the goals."""
-
 _NAMED = re.compile(r"(?P<role>an? .+?) named (?P<name>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*)(?P<more>.*)")
 _FIRST = re.compile(r"(?P<name>[A-Z][\w'-]*(?: [\w'-]+){0,4}), (?P<role>an? .+|the .+)")
 _MOOD = re.compile(

@@ -15,6 +15,7 @@ from hallulab.agents.machine.environments import STAMP, locate_environment
 from hallulab.agents.served_model import ClaimCheck
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.peers import detector as peers
+from hallulab.detectors.peers import process
 from hallulab.detectors.peers.detector import (
     HhemDetector,
     LettuceDetectDetector,
@@ -277,7 +278,7 @@ def test_the_workers_program_and_packages_count_for_the_version(
     versions = {made(kind).version}
     monkeypatch.setattr(peers, "read_peer_requirements", lambda peer: ("torch==1",))
     versions.add(made(kind).version)
-    monkeypatch.setattr(peers, "_digest_programs", lambda peer: ["edited"])
+    monkeypatch.setattr(peers, "digest_programs", lambda peer: ["edited"])
     versions.add(made(kind).version)
     assert len(versions) == 3
 
@@ -288,8 +289,8 @@ def test_a_comment_in_the_workers_program_does_not_count_for_the_version(
     [kind, *_] = ALL
     first = made(kind).version
     name = f"{kind.KIND}_worker.py"
-    source = (peers.WORKERS / name).read_text()
-    monkeypatch.setattr(peers, "WORKERS", tmp_path)
+    source = (process.WORKERS / name).read_text()
+    monkeypatch.setattr(process, "WORKERS", tmp_path)
     (tmp_path / name).write_text(f"# A comment.\n{source}")
     assert made(kind).version == first
     (tmp_path / name).write_text(f"{source}\nEDITED = 1\n")

@@ -71,5 +71,5 @@ def test_an_unknown_label_is_refused(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "test-00000-of-00001.parquet").write_text("no")
     complaint = refusal(load_labelled, "halubench", tmp_path)
-    assert complaint.startswith("test-00000-of-00001.parquet: cannot be read as Parquet (")
-    assert complaint.endswith("). Download it again.")
+    assert complaint.startswith("test-00000-of-00001.parquet: no Parquet (")
+    assert complaint.endswith("). Write or download it again.")

@@ -21,7 +21,7 @@ import pytest
 
 from hallulab.scenarios.files.json_text import LineWriter, read_lines
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journals import derive_first_try
+from hallulab.simulator.records.journal_lines import derive_first_try
 from tests.fuzz.promises import check_whole
 from tests.kit import forked_runs
 from tests.kit.faulty_endpoint import FaultyEndpoint, faulty_endpoint

@@ -8,7 +8,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.compare.differences import DifferenceLine, compare_tallies, count_summary
 from hallulab.simulator.compare.runs import compare_runs
 from hallulab.simulator.metrics.comparisons import compare
-from hallulab.simulator.metrics.run_sums import sum_tallies
+from hallulab.simulator.metrics.run_sums import RunSums
 from tests.simulator.compare.made import Found, found
 
 SIX = [f"p{number}" for number in range(6)]
@@ -78,7 +78,11 @@ def test_paired_lines_are_those_of_chatbots_in_one_run() -> None:
         ("after", "d"): count_summary(other, "d")["bot"],
         ("before", "d"): count_summary(one, "d")["bot"],
     }
-    inside = compare(sum_tallies(tallies), ["after", "before"], ["d"])
+    sums = RunSums(["after", "before"], ["d"])
+    for persona in SIX:
+        own = {key: [one for one in items if one.pairing[1] == persona] for key, items in tallies.items()}
+        sums.add(("s", persona), own, frozenset())
+    inside = compare(sums, ["after", "before"], ["d"])
     across = compare_tallies(count_summary(one, "d"), count_summary(other, "d"), ["bot"], "d")
     for expected, made in zip(inside, across, strict=True):
         assert made.metric == expected.metric

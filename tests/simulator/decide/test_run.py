@@ -14,7 +14,8 @@ from hallulab.simulator.decide.run import draw_order
 from hallulab.simulator.records import experiment_fields
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.report.write import write_reports
-from hallulab.simulator.statistics.sequence import CEILING, MARGIN
+from hallulab.simulator.statistics.mean_sequence import CEILING
+from hallulab.simulator.statistics.sequence import MARGIN
 from hallulab.testing.scripted import completion
 from tests.agents.models.endpoints import refusal
 from tests.kit.kill_points import count_differences, journal_lines

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from hallulab.simulator.engine.executors import ConversationDone, TurnDone, VerdictDone
 from hallulab.simulator.engine.progress import ProgressBars
-from hallulab.simulator.records.journals import VerdictKey
+from hallulab.simulator.records.journal_lines import VerdictKey
 from tests.builders import conversation, scored
 
 Err = Callable[[], list[str]]

@@ -10,8 +10,9 @@ import pytest
 
 from hallulab.agents.users.flaws import Flaw
 from hallulab.scenarios.transcript import Conversation, Judgement, Passage, Span, Step, Turn, Verdict
-from hallulab.simulator.metrics.blame import Blame, BlameRow, Blames, Context, Library, TurnReading
+from hallulab.simulator.metrics.blame import BlameRow, Blames
 from hallulab.simulator.metrics.concentration import Concentrations
+from hallulab.simulator.metrics.turn_reading import Blame, Context, Library, TurnReading
 from tests.builders import conversation
 from tests.simulator.counted import build_report, result
 

@@ -8,7 +8,7 @@ import pytest
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.transcript import Conversation
-from hallulab.simulator.metrics.comparisons import Comparison, compare, split_by_repeat
+from hallulab.simulator.metrics.comparisons import Comparison, compare
 from hallulab.simulator.metrics.findings import Finding, build_findings
 from hallulab.simulator.metrics.results import build_rows
 from hallulab.simulator.metrics.run_sums import RunSums
@@ -310,15 +310,3 @@ def test_shares_of_answered_replies_are_compared_by_the_paired_test() -> None:
     ]
     *_, line = compare(tally(held), BOTS[:2], ["d"])
     assert (line.metric, line.pairs, line.difference, line.p_value) == ("answered", 6, 0.5, 2 / 64)
-
-
-def test_each_personas_seeds_go_in_turn_into_the_halves() -> None:
-    users = [("s", name, seed) for name in ("asha", "ravi") for seed in (7, 8, 9)]
-    one, other = split_by_repeat([*users, *users]) or (set(), set())
-    assert sorted(seed for _, _, seed in one) == [7, 7, 9, 9]
-    assert sorted(seed for _, _, seed in other) == [8, 8]
-
-
-def test_a_persona_with_a_single_seed_leaves_no_halves() -> None:
-    assert split_by_repeat([("s", "asha", 0), ("s", "asha", 1), ("s", "ravi", 0)]) is None
-    assert split_by_repeat([]) is None

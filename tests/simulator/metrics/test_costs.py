@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from hallulab.scenarios.transcript import Call, Conversation, Verdict
-from hallulab.simulator.metrics.costs import Cost, CostMetric, CostSection, Efficiency, Lengths
+from hallulab.simulator.metrics.costs import Cost, CostMetric, CostSection, Efficiency
+from hallulab.simulator.metrics.lengths import Lengths
 from hallulab.simulator.metrics.user_flaws import UserAudit
 from hallulab.simulator.records.experiment_fields import Price
 from hallulab.simulator.show.document import GroupedTable

@@ -17,7 +17,7 @@ from hallulab.simulator.metrics.judge_noise import (
     JudgeNoise,
     JudgeNoiseRow,
 )
-from hallulab.simulator.records.journals import VerdictKey, build_verdict_key
+from hallulab.simulator.records.journal_lines import VerdictKey, build_verdict_key
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import build_report, result
 

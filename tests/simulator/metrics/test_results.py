@@ -16,7 +16,8 @@ from hallulab.scenarios.transcript import Call, Conversation, Verdict
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.metrics.hallucinations import Row
-from hallulab.simulator.metrics.results import build_row, build_rows, explain_self_judging, mark_self_judged
+from hallulab.simulator.metrics.results import build_rows, explain_self_judging, mark_self_judged
+from hallulab.simulator.metrics.run_sums import RunSums
 from hallulab.simulator.metrics.spending import sum_known
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
@@ -106,8 +107,13 @@ def test_nothing_scored_gives_none_and_never_clean() -> None:
     assert result.hallucinated_chats is result.hpt_1_ci95 is None
 
 
+def empty_row(chatbot: str, detector: str) -> Row:
+    [row] = build_rows(RunSums([chatbot], [detector]))
+    return row
+
+
 def test_no_conversations_give_none() -> None:
-    result = build_row("vanilla", "d", [])
+    result = empty_row("vanilla", "d")
     assert result.coverage is result.calls_per_reply is result.hpt_1 is None
     assert (result.turns, result.calls, result.prompt_tokens) == (0, 0, 0)
 
@@ -268,7 +274,7 @@ VERIFY, OTHER = {"verify": "aaa"}, {"supported": "bbb"}
 
 def marked(verifying: ClaimCheck | None, judging: ClaimCheck | None) -> Row:
     checks = ClaimChecks(chatbots={"bot": verifying}, detectors={} if judging is None else {"judge": judging})
-    [found] = mark_self_judged([build_row("bot", "judge", [])], checks)
+    [found] = mark_self_judged([empty_row("bot", "judge")], checks)
     return found
 
 
@@ -317,7 +323,7 @@ def test_a_note_for_each_sign_of_a_chatbot_says_what_it_means_and_what_to_do() -
             "four": ClaimCheck(models=("n",)),
         },
     )
-    rows = mark_self_judged([build_row("bot", name, []) for name in checks.detectors], checks)
+    rows = mark_self_judged([empty_row("bot", name) for name in checks.detectors], checks)
     remedy = (
         "such a judgement may favour it. To avoid that, give one of the two a second model "
         "(docs/experiment.md, `Not one's own judge`)."

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.simulator.engine.models import RunSettings
-from hallulab.simulator.options.commands import PlantOptions
+from hallulab.simulator.options.data import PlantOptions
 from hallulab.simulator.planting.command import plant_from_options
 from hallulab.simulator.planting.plant import Planting
 from tests.places import RECORDINGS

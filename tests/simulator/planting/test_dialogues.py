@@ -15,7 +15,7 @@ import pytest
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.text.spans import normalize_text
-from hallulab.simulator.options.commands import DialogueOptions
+from hallulab.simulator.options.data import DialogueOptions
 from hallulab.simulator.planting.data_card import write_dialogues
 from hallulab.simulator.planting.dialogue_rows import DIALOGUE_KINDS
 from hallulab.simulator.planting.dialogues import DialogueSet, make_dialogues

@@ -10,7 +10,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Passage
 from hallulab.simulator.metrics.citations import judge_citations
-from hallulab.simulator.options.commands import PlantOptions
+from hallulab.simulator.options.data import PlantOptions
 from hallulab.simulator.planting.command import plant_from_options
 from hallulab.simulator.planting.material import Clean, build_sentence_bank, generate_clean_replies
 from hallulab.simulator.planting.moved_citation import move_citation

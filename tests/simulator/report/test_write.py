@@ -10,7 +10,7 @@ import pytest
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.report import reader as pages
+from hallulab.simulator.report import page_files as pages
 from hallulab.simulator.report import write as reporting
 from hallulab.simulator.report.write import write_reports
 from tests.builders import conversation, scored

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.simulator.show.markdown import escape_markdown, render_glossary
-from tests.simulator.show.test_columns import NAME
+from hallulab.simulator.show.markdown import escape_markdown
 
 
 @pytest.mark.parametrize(
@@ -26,9 +25,3 @@ from tests.simulator.show.test_columns import NAME
 )
 def test_texts_stay_texts(text: str, escaped: str) -> None:
     assert escape_markdown(text) == escaped
-
-
-def test_the_glossary_has_the_hints() -> None:
-    assert render_glossary((NAME,)) == (
-        "| column | field | meaning |\n|---|---|---|\n| Name | `name` | what it is called |\n"
-    )

@@ -12,19 +12,16 @@ from hypothesis import strategies as st
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.simulator.statistics.intervals import Ratio
-from hallulab.simulator.statistics.sequence import (
+from hallulab.simulator.statistics.mean_sequence import (
     CEILING,
     MEANS,
     STAKES,
-    Decider,
     MeanSequence,
-    SequenceState,
     compute_bar,
     compute_capital,
     compute_growth,
-    describe_decision,
-    find_worse,
 )
+from hallulab.simulator.statistics.sequence import Decider, SequenceState, describe_decision, find_worse
 
 DIFFERENCES = st.lists(st.sampled_from([i / 12 for i in range(-36, 37)]), max_size=40)
 

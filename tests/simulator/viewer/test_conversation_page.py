@@ -67,7 +67,7 @@ def test_what_was_not_judged_is_never_clean() -> None:
     chat = conversation("a", ["x"] * 4)
     verdicts = [scored("a", 0), scored("a", 1, None), unscored("a", 2, "abstained")]
     turns = show_turns(chat, verdicts, read_lane_scores([], ["d"]))
-    assert [turn.lanes[0].state for turn in turns] == ["clean", "not localised", "abstained", "missing"]
+    assert [turn.lanes[0].state for turn in turns] == ["clean", "not_localised", "abstained", "missing"]
     assert not any(turn.flagged for turn in turns)
 
 

@@ -13,8 +13,9 @@ from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.run_files import list_shards
-from hallulab.simulator.viewer import index
-from hallulab.simulator.viewer.index import Counts, IndexUpdater, RunIndex
+from hallulab.simulator.viewer import index, index_updater
+from hallulab.simulator.viewer.index import Counts, RunIndex
+from hallulab.simulator.viewer.index_updater import IndexUpdater
 from hallulab.simulator.viewer.runs import ShownRuns
 from tests.builders import conversation, scored
 from tests.simulator.viewer.serving import append, serving
@@ -97,7 +98,7 @@ def test_a_page_says_how_far_an_index_is(tmp_path: Path, few_lines_a_step: None)
     with serving([run.path], tmp_path / "indices") as viewer:
         shown = viewer.runs.list()[0]
         shown.index.grow()
-        with index._ONE_AT_A_TIME:  # so that the background has no turn
+        with index_updater._ONE_AT_A_TIME:  # so that the background has no turn
             shown.updater.update(at_once=False)
             _, page = viewer.get(f"/runs/{shown.id}")
             assert "The index of this run is being built: 2" in page
