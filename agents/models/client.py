@@ -5,28 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import httpx2
-from openai import APIConnectionError, APIStatusError, APITimeoutError, AsyncOpenAI
+from openai import APIConnectionError, APIStatusError, APITimeoutError
 from tenacity.wait import wait_base
 
 from hallulab.agents.models.abilities import Capabilities, ReadHow
 from hallulab.agents.models.answers import (
-    BrokenAnswer,
     Completion,
     ModelError,
     RefusedRequest,
     read_completion,
 )
-from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint, read_pause
-from hallulab.agents.models.endpoints import NO_KEY, Endpoint
+from hallulab.agents.models.endpoints import Endpoint
+from hallulab.agents.models.failures import (
+    explain_refusal,
+    explain_silence,
+    failures_as_openai_errors,
+    require_success,
+)
 from hallulab.agents.models.fitting import Fitting, identify_asked
+from hallulab.agents.models.model_list import NO_LIST, describe_no_list, read_roots
 from hallulab.agents.models.model_names import describe_served, find_served_name
 from hallulab.agents.models.needs import Need, is_about_request
 from hallulab.agents.models.receiving import read_object, read_value
-from hallulab.agents.models.token_watch import StalledServer
 from hallulab.agents.models.transport import (
     CallRecord,
     ModelCall,
@@ -36,41 +40,26 @@ from hallulab.agents.models.transport import (
     is_before_the_run,
 )
 from hallulab.agents.models.tries import (
-    LEAST_LEFT,
     Outage,
     Tries,
     is_broken_off,
     is_busy,
     is_transient,
 )
-from hallulab.agents.models.unreachable import THROUGH, find_no_handle, name_trouble
+from hallulab.agents.models.unreachable import find_no_handle
 from hallulab.agents.models.wire_settings import ConversationMark
 from hallulab.agents.models.work import waiting_for_model
-from hallulab.scenarios.files.json_text import digest, repair_value
+from hallulab.scenarios.files.json_text import digest
 
 QUESTION = "Is ice cold? Answer Yes or No."
 PLAIN: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1}
 """A question, and the arguments of a request for one word."""
 
-_LONGEST_ROOT = 4096
-"""Characters of a `root` at most."""
-
-_NO_LIST = (
-    APIConnectionError,
-    APIStatusError,
-    BrokenAnswer,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
-"""Errors of an endpoint that gives no list of models, or no answer."""
-
 _parse_url = lru_cache(maxsize=64)(httpx2.URL)
 
 
 class ModelClient:
-    """One served model, asked through the openai client.
+    """One served model.
 
     Args:
         endpoint: where it is served.
@@ -220,32 +209,14 @@ class ModelClient:
         except APIStatusError as error:
             self._transport.keep_refusal(call, error.response)
             raise self._refusal(error, call.record) from error
-        except APITimeoutError as error:
-            if tries.refused is not None:  # the last try only had what was left of the time
-                raise self._refusal(tries.refused, call.record) from error
-            if isinstance(error.__cause__, StalledServer):
-                raise ModelError(
-                    f"{self._where} has read and written {error.__cause__}. Look into its log."
-                ) from error
-            raise ModelError(
-                f"{self._where} did not answer in time. Raise --timeout or lower --concurrency."
-            ) from error
         except APIConnectionError as error:
-            if (sentence := find_no_handle(error)) is not None:
-                raise ModelError(f"{self._where} was not asked: {sentence}") from error
-            trouble = name_trouble(error)
-            reason = f": {trouble.reason}" if trouble.reason else ""
-            raise ModelError(f"{self._where} cannot be reached{reason}. {trouble.remedy}") from error
+            if tries.refused is not None and isinstance(error, APITimeoutError):
+                # The last try only had what was left of the time.
+                raise self._refusal(tries.refused, call.record) from error
+            raise explain_silence(error, self._where) from error
 
     def _refusal(self, error: APIStatusError, record: CallRecord) -> RefusedRequest:
-        """Return the failure that tells what an endpoint said, and its wish if that is too late."""
-        status, told = error.status_code, read_complaint(read_object(error.response))
-        pause, total = read_pause(error.response.headers), self._transport.timeout_s
-        why = f": {told}" if told else " and gave no reason."
-        sentence = f"{self._where} refused the request with status {status}{why}"
-        if is_retryable(status) and pause is not None and record.spent_s + pause > (1 - LEAST_LEFT) * total:
-            sentence += f" (It wants to be asked again in {pause:,.0f} seconds; --timeout is {total:g}.)"
-        return RefusedRequest(sentence, status)
+        return explain_refusal(error, self._where, record, self._transport.timeout_s)
 
     async def _ask_as_needed(
         self, url: httpx2.URL, call: ModelCall, tries: Tries, final: bool
@@ -307,25 +278,34 @@ class ModelClient:
         self, url: httpx2.URL, call: ModelCall, tries: Tries, again: Callable[[BaseException], bool]
     ) -> dict[str, Any]:
         """Send a request; return the answer."""
+        return read_object(await self._send("POST", url, call, tries, again))
+
+    async def _send(
+        self,
+        method: str,
+        url: httpx2.URL,
+        call: ModelCall,
+        tries: Tries,
+        again: Callable[[BaseException], bool],
+    ) -> httpx2.Response:
+        """Send a request until it is answered, or has failed for good.
+
+        Raises:
+            APIStatusError: the endpoint refuses it.
+            APIConnectionError: there is no answer.
+        """
         async for attempt in tries.run(again):
-            with attempt, call.under_way():
-                # `chat.completions.create` sends the same, but takes a millisecond more for what nobody
-                # reads here: it converts each message and makes pydantic models of the answer.
-                response = await self._openai.post(str(url), body=dict(call.body), cast_to=httpx2.Response)
+            with attempt, failures_as_openai_errors():
+                response = await self._transport.ask(method, url, call)
+                require_success(response)
                 self._outage.note_answer()
-                return read_object(response)
+                return response
         raise AssertionError("tenacity either returns or raises")
 
     @property
     def timeout_s(self) -> float:
         """Limit of all tries of a request, in seconds."""
         return self._transport.timeout_s
-
-    @cached_property
-    def _openai(self) -> AsyncOpenAI:
-        """The client. It knows neither the key nor the address: the server may not be up yet, see `bind`."""
-        http = _DirectClient(self._transport)
-        return AsyncOpenAI(base_url="/v1", api_key=NO_KEY, max_retries=0, timeout=None, http_client=http)
 
     def _tries(self, record: CallRecord) -> Tries:
         return Tries(self._transport.timeout_s, record, self._outage, self._backoff, self._attempts)
@@ -365,19 +345,13 @@ class ModelClient:
             ModelError: it cannot be reached or does not serve this model.
         """
         try:
-            told = await self._list_models()
-            if told is None:
-                raise ValueError("no JSON")
-            roots = {str(entry["id"]): entry.get("root") for entry in told["data"]}
-        except _NO_LIST as error:
+            roots = read_roots(await self._list_models())
+        except NO_LIST as error:
             if (sentence := find_no_handle(error)) is not None:
                 raise ModelError(f"{self._where} was not asked: {sentence}") from error
             if not isinstance(error, APIConnectionError) and not is_busy(error) and await self._answers():
                 return
-            raise ModelError(
-                f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({_name_reason(error)}). "
-                f"{_name_remedy(error, self.endpoint.variable)}"
-            ) from error
+            raise ModelError(describe_no_list(error, self.endpoint)) from error
         name = find_served_name(self.endpoint.model, roots)
         if not roots and await self._answers():
             return
@@ -387,7 +361,7 @@ class ModelClient:
                 f"{describe_served(self.endpoint.model, list(roots))}. Correct --model."
             )
         self.fitting.model = None if name == self.endpoint.model else name
-        self.root = _told_root(roots[name])
+        self.root = roots[name]
 
     async def _answers(self) -> bool:
         """Return whether the endpoint answers a question, although it has no list of models."""
@@ -414,66 +388,7 @@ class ModelClient:
             ModelError: the answer cannot be read.
         """
         call = ModelCall(self.endpoint.read_credentials)
-        url = str(self._url("models"))
         with asking_before_the_run():
-            async for attempt in self._tries(call.record).run(is_broken_off):
-                with attempt, call.under_way():
-                    response = await self._openai.get(url, cast_to=httpx2.Response)
-                    self._outage.note_answer()
-                    return read_value(response)
-        raise AssertionError("tenacity either returns or raises")
-
-
-class _DirectClient(httpx2.AsyncClient):
-    """Takes requests to a transport as they are, which makes its own of them anyway.
-
-    The additions of a client are not sent (headers, time limits) or must not happen (redirects, cookies).
-
-    Args:
-        transport: answers.
-    """
-
-    def __init__(self, transport: httpx2.AsyncBaseTransport) -> None:
-        super().__init__(transport=transport, trust_env=False)
-        self._direct = transport
-
-    def build_request(
-        self, method: str, url: httpx2.URL | str, *, content: Any = None, **_: Any
-    ) -> httpx2.Request:
-        """See `httpx2.AsyncClient`."""
-        return httpx2.Request(method, url, content=content)
-
-    async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """See `httpx2.AsyncClient`."""
-        response = await self._direct.handle_async_request(request)
-        response.request = request
-        return response
-
-
-def _name_reason(error: Exception) -> str:
-    """Return why there is no list of models, in a few words."""
-    if isinstance(error, APIStatusError):
-        told = read_complaint(read_object(error.response))
-        return f"status {error.status_code}{f': {told}' if told else ''}"
-    if not isinstance(error, APIConnectionError):
-        return put_in_one_line(str(error)) or type(error).__name__
-    cause = error.__cause__ or error
-    return name_trouble(error).reason or put_in_one_line(str(cause)) or type(cause).__name__
-
-
-def _name_remedy(error: Exception, key_variable: str | None) -> str:
-    """Return what to do where there is no list of models."""
-    if isinstance(error, APIStatusError) and error.status_code in (401, 403) and key_variable:
-        return f"Look at the key in {key_variable}, or correct --base-url."
-    if isinstance(error, APIConnectionError):
-        trouble = name_trouble(error)
-        if trouble.lasts or trouble.reason.startswith(THROUGH):
-            return trouble.remedy
-    return "Start a server (hallulab serve MODEL) or correct --base-url."
-
-
-def _told_root(told: Any) -> str | None:
-    """Return an endpoint's `root` as text that can be stored; None if it is no text or too long."""
-    if not isinstance(told, str) or len(told) > _LONGEST_ROOT:
-        return None
-    return " ".join(str(repair_value(told)).split()) or None
+            return read_value(
+                await self._send("GET", self._url("models"), call, self._tries(call.record), is_broken_off)
+            )

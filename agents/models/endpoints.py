@@ -6,6 +6,7 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -36,7 +37,7 @@ class Endpoint:
     settings: WireSettings = field(default=NO_SETTINGS, hash=False)
     """Additions of the user to requests."""
 
-    @property
+    @cached_property
     def variable(self) -> str | None:
         """The environment variable whose value is sent as the key; None: no key is."""
         if self._brings_its_own_key:
@@ -51,7 +52,7 @@ class Endpoint:
         key = () if self.variable is None else (self.variable,)
         return tuple(dict.fromkeys((*key, *self.settings.variables)))
 
-    @property
+    @cached_property
     def _brings_its_own_key(self) -> bool:
         """True if the usual header of a key is not sent: another one holds the key, or there is none."""
         given, settings = self.api_key_env, self.settings
@@ -90,6 +91,7 @@ SCRIPTED = "scripted"
 """Scheme of the addresses of scripted models, which answer in this process (`hallulab.testing.scripted`)."""
 
 
+@lru_cache(maxsize=256)
 def is_loopback(base_url: str) -> bool:
     """Return whether an address is on this machine, where no key is needed."""
     if base_url.startswith(f"{SCRIPTED}://"):

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx2
 
-from hallulab.agents.models.answers import BrokenAnswer, ModelError, order_choices, read_limit
+from hallulab.agents.models.answers import BrokenAnswer, ModelError, is_completion, order_choices, read_limit
 from hallulab.agents.models.complaints import (
     describe_redirect,
     find_told_error,
@@ -42,8 +42,12 @@ _VALUE = "hallulab.value"
 
 
 def build_response(status: int, value: Any, headers: Mapping[str, str] | None = None) -> httpx2.Response:
-    """Return an answer with a JSON value, which `read_value` returns without parsing it again."""
-    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    """Return an answer with a JSON value, which `read_value` returns without parsing it again.
+
+    A chat completion is not written as text, too, because nobody reads it.
+    """
+    is_read = not (isinstance(value, dict) and is_completion(value))
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() if is_read else b""
     return httpx2.Response(
         status, content=content, headers={"Content-Type": JSON, **(headers or {})}, extensions={_VALUE: value}
     )

@@ -84,10 +84,9 @@ def remove_keys(text: str, key: str = "") -> str:
 
 def make_redaction(*keys: str) -> Redaction:
     """Return the redaction that `remove_keys` uses, for many texts and several keys."""
-    of_environment = (os.environ.get(name, "") for name in os.environ if _holds_a_key(name))
-    passwords = (_read_password(os.environ[name]) for name in os.environ if name.lower() in PROXIES)
-    found = (*keys, *of_environment, *passwords)
-    return _redaction(frozenset(part for part in found if part.strip()))
+    readers = ((name, _find_reader(name)) for name in os.environ)
+    of_environment = (read(os.environ.get(name, "")) for name, read in readers if read is not None)
+    return _redaction(frozenset(part for part in (*keys, *of_environment) if part.strip()))
 
 
 def _read_password(address: str) -> str:
@@ -100,8 +99,11 @@ def _read_password(address: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _holds_a_key(name: str) -> bool:
-    return _HOLDS_A_KEY.fullmatch(name) is not None
+def _find_reader(name: str) -> Callable[[str], str] | None:
+    """Return what reads the secret in the value of an environment variable; None: it holds none."""
+    if _HOLDS_A_KEY.fullmatch(name):
+        return str
+    return _read_password if name.lower() in PROXIES else None
 
 
 @lru_cache(maxsize=8)

@@ -1,12 +1,12 @@
-"""The HTTP transport beneath the openai client: replay, or send within limits, without keys, and record.
+"""How a model's requests get their answers: replay, or send within limits, without keys, and record.
 
-Answers are made harmless before other code, the client included, sees them
-(`hallulab.agents.models.receiving`).
+Answers are made harmless before other code sees them (`hallulab.agents.models.receiving`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import anyio
 import httpx2
 
 from hallulab.agents.models.adaptive import AdaptiveTransport
@@ -84,10 +85,10 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """Facts of a request besides HTTP, which is all that the client hands down."""
+    """Facts of a request besides its address."""
 
     credentials: Callable[[], Credentials]
-    """Reads what goes along at the moment of sending, so that the client never has it."""
+    """Reads what goes along at the moment of sending, so that nothing else has it."""
     key: str | None = None
     """Key of the answer in recordings; None: a question about the server, which is not recorded."""
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -103,18 +104,6 @@ class ModelCall:
     """True if several models may answer under one name."""
     mark: ConversationMark | None = None
     """Tells which conversation it belongs to; None: the bot is not told."""
-
-    @contextmanager
-    def under_way(self) -> Iterator[None]:
-        """Make the request of the block this one."""
-        token = _call.set(self)
-        try:
-            yield
-        finally:
-            _call.reset(token)
-
-
-_call: ContextVar[ModelCall] = ContextVar("call")
 
 
 _before_the_run: ContextVar[bool] = ContextVar("before_the_run", default=False)
@@ -145,7 +134,7 @@ class PatientTransport(httpx2.AsyncBaseTransport):
     """Limit of all tries of a request and the pauses between them, in seconds."""
 
 
-class ModelTransport(httpx2.AsyncBaseTransport):
+class ModelTransport:
     """Sends, records and replays requests, and limits how many are under way.
 
     Args:
@@ -192,8 +181,8 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         """True if a recording is replayed, so nothing is sent."""
         return self.recording.replaying
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer a request inside `ModelCall.under_way`; see `httpx2.AsyncBaseTransport`.
+    async def ask(self, method: str, url: httpx2.URL, call: ModelCall) -> httpx2.Response:
+        """Answer a request, by the recording or its endpoint.
 
         Raises:
             ReplayMiss: the replayed recording has no answer, or one that no endpoint can have given.
@@ -203,9 +192,11 @@ class ModelTransport(httpx2.AsyncBaseTransport):
             UsageError: the endpoint needs a key, and there is none.
             httpx2.RequestError: there is no answer.
         """
-        call = _call.get()
         if call.key is None:
-            return (await self._timed(_rebuild_request(request, call), call))[0]
+            request = _build_request(method, url, call)
+            response, _ = await self._timed(request, call)
+            response.request = request
+            return response
         kept = None if call.is_trial else self.find(call)
         if kept is None and self.replaying:
             raise ReplayMiss(
@@ -213,11 +204,14 @@ class ModelTransport(httpx2.AsyncBaseTransport):
                 "prompts, options or documents have changed since, or it failed when it was recorded. "
                 "Run it as then, or record again with --record."
             )
+        request = _build_request(method, url, call)
         if kept is None:
-            kept = await self._ask(_rebuild_request(request, call), call.key, call)
+            kept = await self._ask(request, call.key, call)
             call.record.latency_s = float(kept["latency_s"])
         headers = {"Retry-After": str(kept["retry_after"])} if "retry_after" in kept else None
-        return build_response(kept["status"], kept["body"], headers)
+        response = build_response(kept["status"], kept["body"], headers)
+        response.request = request
+        return response
 
     def find(self, call: ModelCall) -> Mapping[str, Any] | None:
         """Return the known answer to a request, as recordings keep it; None: an endpoint must be asked.
@@ -337,7 +331,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         limit = asyncio.timeout(left) if watch is None else watch.while_working(left)
         counts = 0.0 if watch else None
         try:
-            response = await self._send(request, limit)
+            response = await self._send(request, call, limit)
         except StalledServer:
             counts = left
             raise
@@ -349,9 +343,9 @@ class ModelTransport(httpx2.AsyncBaseTransport):
         return response, latency
 
     async def _send(
-        self, request: httpx2.Request, limit: AbstractAsyncContextManager[object]
+        self, request: httpx2.Request, call: ModelCall, limit: AbstractAsyncContextManager[object]
     ) -> httpx2.Response:
-        redaction = make_redaction(*_call.get().credentials().secrets)
+        redaction = make_redaction(*call.credentials().secrets)
         inner = self.inner
         if request.url.scheme == SCRIPTED:
             if request.url.host not in IN_PROCESS:
@@ -363,7 +357,7 @@ class ModelTransport(httpx2.AsyncBaseTransport):
                 return await receive(response, request.url, redaction)
         except TimeoutError as error:
             raise httpx2.ReadTimeout("no answer in time", request=request) from error
-        except OSError as error:
+        except (OSError, anyio.EndOfStream) as error:
             # Libraries import parts of themselves at the first request, which may lack a file handle.
             raise httpx2.ConnectError(redaction.text(str(error)), request=request) from error
         except httpx2.RequestError as error:
@@ -382,20 +376,18 @@ def make_network() -> httpx2.AsyncBaseTransport:
     return Network()
 
 
-def _rebuild_request(request: httpx2.Request, call: ModelCall) -> httpx2.Request:
-    """Return the client's request with what goes along, and without what the client tells of this machine.
-
-    Its own headers name the system and Python, and organizations that are set for another endpoint.
-    """
-    content = request.read()
+def _build_request(method: str, url: httpx2.URL, call: ModelCall) -> httpx2.Request:
+    """Return a request with what goes along, and nothing that tells of this machine."""
     headers = httpx2.Headers({"Accept": JSON, "User-Agent": "hallulab"})
     headers["Accept-Encoding"] = "gzip, deflate"  # without it, any packing may come
-    if content:
+    content = None
+    if method == "POST":
         headers["Content-Type"] = JSON
+        content = json.dumps(call.body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     headers.update(call.credentials().headers)
     if call.mark is not None:
         headers.update(call.mark.headers)
-    return httpx2.Request(request.method, request.url, content=content or None, headers=headers)
+    return httpx2.Request(method, url, content=content, headers=headers)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from rapidfuzz.fuzz import ratio
@@ -20,6 +20,7 @@ from rapidfuzz.utils import default_process
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.users.acts import allow_flaws
 from hallulab.agents.users.leaked_plans import find_leaked_plan
+from hallulab.agents.users.phrases import Phrases
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Frozen, Message, Turn
 
@@ -51,40 +52,49 @@ OVERLAP_WORDS = 8
 GOAL_WORDS = 5
 """A goal of at least so many words counts as read out if a message holds it word for word."""
 
-_ASSISTANT_SPEECH = re.compile(
-    r"\bas an ai\b|\b(?:i am|i'm) an ai\b|\bai language model\b"
-    r"|\bhow (?:can|may|could) i (?:help|assist)(?= (?:you|with)\b|\s*[?!.,]|\s*$)"
-    r"|\bwhat can i (?:help|assist) you\b"
-    r"|\b(?:i can|i will|i'll|i'd be|i am|i'm|i would be|let me) (?:\w+ ){0,3}(?:help|assist|guide) you\b"
-    r"|\bi(?:'m| am) here to (?:help|assist)\b"
-    r"|\b(?:if there(?:'s| is)|is there) anything (?:else )?i can (?:do|help|assist)\b"
-    r"|\bif you (?:have|need) any (?:other |more |further )?(?:questions?|help|assistance)\b"
-    r"|\bfeel free to (?:reach|contact|ask(?! me))\b"
-    r"|\bthank you for (?:reaching out|contacting)\b|\bsorry to hear (?:about your|that you)\b"
-    r"|\bi(?:'m| am) sorry,? but i (?:can't|cannot|can not) (?:help|assist)\b"
-    r"|\bi (?:would )?(?:recommend|suggest|advise)(?: that)? you\b"
-    r"|\b(?:provide|share|tell me|give me|send me|confirm) (?:me )?(?:with )?your "
+_ASSISTANT_SPEECH = Phrases(
+    r"\bas an ai\b",
+    r"\b(?:i am|i'm) an ai\b",
+    r"\bai language model\b",
+    r"\bhow (?:can|may|could) i (?:help|assist)(?= (?:you|with)\b|\s*[?!.,]|\s*\Z)",
+    r"\bwhat can i (?:help|assist) you\b",
+    r"\b(?:i can|i will|i'll|i'd be|i am|i'm|i would be|let me) (?:\w+ ){0,3}(?:help|assist|guide) you\b",
+    r"\bi(?:'m| am) here to (?:help|assist)\b",
+    r"\b(?:if there(?:'s| is)|is there) anything (?:else )?i can (?:do|help|assist)\b",
+    r"\bif you (?:have|need) any (?:other |more |further )?(?:questions?|help|assistance)\b",
+    r"\bfeel free to (?:reach|contact|ask(?! me))\b",
+    r"\bthank you for (?:reaching out|contacting)\b",
+    r"\bsorry to hear (?:about your|that you)\b",
+    r"\bi(?:'m| am) sorry,? but i (?:can't|cannot|can not) (?:help|assist)\b",
+    r"\bi (?:would )?(?:recommend|suggest|advise)(?: that)? you\b",
+    r"\b(?:provide|share|tell me|give me|send me|confirm) (?:me )?(?:with )?your "
     r"(?:full name|situation|issue"
-    r"|(?:order|invoice|bill|account|purchase|policy|complaint|case|ticket) (?:number|details|date|id))\b"
-    r"|\bhere are (?:some|the|a few) (?:steps|things|options) (?:you|to)\b",
-    re.IGNORECASE,
+    r"|(?:order|invoice|bill|account|purchase|policy|complaint|case|ticket) (?:number|details|date|id))\b",
+    r"\bhere are (?:some|the|a few) (?:steps|things|options) (?:you|to)\b",
 )
-_ADVICE = re.compile(
+_ADVICE = Phrases(
     r"(?<!said )(?<!says )(?<!said: )(?<!says: )(?<!if )(?<!wish )(?<!that )(?<!think )"
     r"\byou (?:should|can|may|must|could|need to|have to)(?: also| then| first)? "
     r"(?:file|contact|approach|visit|call|submit|send|write|complain|consult|seek|lodge|request|check|ask|go)\b"
     r"(?! (?:me|us|my|our)\b)",
-    re.IGNORECASE,
 )
 _SPEAKER_LABEL = re.compile(r"^\W*(?:assistant|chatbot|bot|ai)\W*:", re.IGNORECASE)
-_LEAK = re.compile(
-    r"\bpersonas?\b|\bsimulat(?:e|ed|ing|ion)\b|\brole-?play\w*|\bsystem prompt\b"
-    r"|\bstay(?:ing)? in character\b"
-    r"|\bgoals? ?(?:list|\d)\b|\b(?:list of|my|the user's) goals\b|\b(?:goal_reached|gave_up)\b"
-    r"|\bmy instructions (?:are|say|tell)\b|\binstructed to (?:act|play|speak|ask|pretend)\b"
-    r"|\bstill wanted\b|\bchat so far\b|\breference (?:chat|conversation|summary)\b|###|\{\{"
-    r"|\bthe user (?:asks?|asked|wants?|wanted|opened|explains?|explained|told|describes?|described)\b",
-    re.IGNORECASE,
+_LEAK = Phrases(
+    r"\bpersonas?\b",
+    r"\bsimulat(?:e|ed|ing|ion)\b",
+    r"\brole-?play\w*",
+    r"\bsystem prompt\b",
+    r"\bstay(?:ing)? in character\b",
+    r"\bgoals? ?(?:list|\d)\b",
+    r"\b(?:list of|my|the user's) goals\b",
+    r"\b(?:goal_reached|gave_up)\b",
+    r"\bmy instructions (?:are|say|tell)\b",
+    r"\binstructed to (?:act|play|speak|ask|pretend)\b",
+    r"\bstill wanted\b",
+    r"\bchat so far\b",
+    r"\breference (?:chat|conversation|summary)\b",
+    r"###|\{\{",
+    r"\bthe user (?:asks?|asked|wants?|wanted|opened|explains?|explained|told|describes?|described)\b",
 )
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|us|our|i'm|i've)\b", re.IGNORECASE)
 _STOP_WORD = re.compile(
@@ -208,15 +218,15 @@ def role_swap(text: str, history: Sequence[Message] = ()) -> str | None:
 
 def _role_swap(text: str, before: _TextsBefore) -> str | None:
     plain = _straight(text)
-    phrase = _SPEAKER_LABEL.search(plain) or _ASSISTANT_SPEECH.search(plain)
-    if phrase:
-        return phrase[0]
+    if (label := _SPEAKER_LABEL.search(plain)) is not None:
+        return label[0]
+    if (phrase := _ASSISTANT_SPEECH.find(plain)) is not None:
+        return phrase
     # A user may ask about the reply in its own words.
     told = [one for one in re.split(r"(?<=[.!?])\s+", plain) if not one.rstrip().endswith("?")]
     for sentence in told:
-        advice = _ADVICE.search(sentence)
-        if advice:
-            return advice[0]
+        if (advice := _ADVICE.find(sentence)) is not None:
+            return advice
     windows = _windows(" ".join(told))
     replies, own = before.by_assistant.windows(), before.by_user.windows()
     copied = [window for window in windows if window in replies and window not in own]
@@ -239,16 +249,12 @@ def leaked_instructions(text: str, persona: Persona | None = None) -> str | None
       persona's notes.
     """
     plain = _straight(text)
-    phrase = _LEAK.search(plain)
-    if phrase:
-        return phrase[0]
-    plan = find_leaked_plan(plain)
-    if plan is not None:
-        return plan
-    secret = set(_prompt_windows())
+    phrase = _LEAK.find(plain) or find_leaked_plan(plain)
+    if phrase is not None:
+        return phrase
+    secret = _prompt_windows()
     if persona is not None:
-        secret.update(_windows(persona.manner))
-        secret.difference_update(*map(_windows, (persona.grievance, *persona.facts)))
+        secret = _list_secret_windows(persona.manner, (persona.grievance, *persona.facts))
     for window in _windows(text):
         if window in secret:
             return window
@@ -343,6 +349,12 @@ def _words(text: str) -> str:
 def _windows(text: str) -> list[str]:
     words = _words(text).split()
     return [" ".join(words[i : i + OVERLAP_WORDS]) for i in range(len(words) - OVERLAP_WORDS + 1)]
+
+
+@lru_cache(maxsize=64)
+def _list_secret_windows(manner: str, quotable: tuple[str, ...]) -> frozenset[str]:
+    """Return the windows of the prompts and of a persona's manner, without those of what it may quote."""
+    return (_prompt_windows() | set(_windows(manner))).difference(*map(_windows, quotable))
 
 
 @cache

@@ -9,7 +9,8 @@ simulators reported. `tests/agents/users/leaked_plans.yaml` has examples, and in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+
+from hallulab.agents.users.phrases import Phrases
 
 _ROLE = (
     "(?:user|customer|caller|client|patient|passenger|tenant|buyer|guest|visitor|reader|shopper|persona|human"
@@ -25,83 +26,91 @@ _MOOD = (
 )
 
 
-def _compile(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE)
-
-
-_CLEAR = _compile(
-    (
-        # how to play the user
-        rf"\b(?:must|should|need to|have to|will|'ll|let's|let me|to)(?: now)? {_PLAY}(?: \w+)? as (?:the"
-        rf"|an?) (?:\w+ )?{_ROLE}\b",
-        rf"\bin the role of (?:the|an?)\b|\bplay (?:the|an?) (?:\w+ )?{_ROLE}\b|\bmy role is the\b",
-        rf"\bas the {_ROLE}, (?:i (?:will|should|must|need|would|am going|can now)|my next)\b",
-        rf"\bi(?:'m| am) the (?:user|customer|human), not the {_BOT}\b|\bwe are the {_ROLE}\b",
-        rf"\b(?:what|how) (?:the|an?|this) (?:\w+ )?{_ROLE} (?:would|might|should|could) (?:say|ask|answer"
-        rf"|reply|respond)\b",
-        r"\b(?:real|realistic|typical|normal|natural) (?:user|customer|person|caller) would\b",
-        r"\b(?:break(?:ing)?|in|out of) character\b|^[^\w\n]{0,9}speaking as \w+(?: \w+)?\s*[:,]",
-        r"\bthe (?:persona|character) (?:would|should|must|is|has|wants|will|does|knows)\b",
-        r"(?:^|[.!?:\n] ?)(?:now |okay,? |so |here,? |hmm,? )?the user (?:is|should|must|would|will|might"
-        r"|wants|needs|feels|seems|thinks|knows|follows|challenges|complains|continues|responds|replies|asks"
-        r"|says|has (?:to|now|already))\b",
-        r"\bsound(?:ing)? like (?:an ai|a bot|a robot|a chatbot)\b",
-        r"\b(?:following|given|matching|per) (?:the|my) (?:scenario|script|persona|role)\b",
-        # what to write
-        rf"\b(?:i|we|let me|let's)(?:'ll| will| should| must| need to| have to| now)* (?:write|produce"
-        rf"|compose|output|send|give|reply with|respond with|answer with) (?:an?|one|the) (?:single|short"
-        rf"|brief|natural|final|realistic|simple) (?:sentence|question|{_TEXT})\b(?! to (?:my|the|them|him"
-        rf"|her)\b)",
-        r"\b(?:i|we|let me|let's)(?:'ll| will| should| must| need to| have to| now)* (?:respond|reply"
-        r"|answer) (?:naturally|briefly|politely|casually|in (?:the voice|one|a single|character|first))\b",
-        rf"\b(?:keep|make) (?:the|my|this) (?:tone|{_TEXT}) (?:\w+ )?(?:casual|short|brief|natural|polite"
-        rf"|informal|simple|calm|angry|neutral|concise|curt)\b",
-        r"(?:^|[.!?\n] ?)(?:stay|be|remain) (?:brief|polite|calm|concise|consistent|vague|natural|casual"
-        r"|curt|short)[.,;]",
-        rf"\b(?:my|the|user's|their) (?:next|opening) {_TEXT}\b|\bnext {_TEXT} (?:should|must|will|needs"
-        rf"|is)\b",
-        rf"\b(?:craft|produce|compose|formulate|generate|output) (?:only )?(?:an?|the|my|one|this)(?: "
-        rf"\w+){{0,3}} (?:{_TEXT}|question)\b",
-        rf"\bthe {_ROLE}'s (?:next )?(?:{_TEXT}|question)\b|\b{_ROLE}'s next {_TEXT}\b|\boutput only the\b",
-        r"\bsend (?:the )?(?:message|reply)(?: is)?:? [\"'\u201c]|\bbest continuation\b",
-        rf"\b(?:wrap up|continue|steer|open|close) (?:the|this) {_CHAT}\b|\bnext (?:step|move) (?:in|of) "
-        rf"(?:the|this) {_CHAT}\b",
-        r"\b(?:before|until|in|by|at|on) turn (?:\d|one|two|three|four|five)\b|\bshould not reveal\b",
-        # what the model was told
-        r"\b(?:developer|system) (?:instructions?|message|prompt)\b|\bthe user wants me\b|\bnote to self\b",
-        r"\b(?:test|this) scenario (?:is|says|wants|requires)\b|\b(?:according to|in|per|as) the (?:test "
-        r")?scenario\b",
-        r"\b(?:per|according to|as) my instructions\b|\bmy backstory\b|\bthe facts (?:that )?i was given\b",
-        r"\binstructions (?:tell|told|ask|want) me (?:not )?to (?:thank|ask|say|mention|reveal|play|be|greet"
-        r"|act|pretend|stay|keep|sound|speak|complain|insist)\b",
-        r"\b(?:prompt|brief|backstory|role description) (?:says|tells|states|describes|wants|asks"
-        r"|requires)\b",
-        rf"\b{_BOT} under test\b|\bto simulate an?\b",
-        # headings and tags
-        r"^[^\w\n]{0,9}(?:thinking|thoughts?|reasoning|scratchpad|internal(?: \w+)?|draft|user|needs?"
-        r"|(?:(?:final|my|next|user|possible|suggested|sample|best) )?(?:message|response|reply"
-        r"|utterance)(?: to send)?|(?:possible|suggested|next|user|my) question)\s*:",
-        r"^[^\w\n]{0,9}(?:plan|analysis|strategy|next steps?|goals?)\s*:\s*(?:i |ask|the |first|mention|get"
-        r"|keep|stay|express)",
-        r"</?(?:user|customer|message|reply)(?:[ _-](?:message|turn|reply))?>",
-    )
+_CLEAR = Phrases(
+    # how to play the user
+    rf"\b(?:must|should|need to|have to|will|'ll|let's|let me|to)(?: now)? {_PLAY}(?: \w+)? as (?:the"
+    rf"|an?) (?:\w+ )?{_ROLE}\b",
+    r"\bin the role of (?:the|an?)\b",
+    rf"\bplay (?:the|an?) (?:\w+ )?{_ROLE}\b",
+    r"\bmy role is the\b",
+    rf"\bas the {_ROLE}, (?:i (?:will|should|must|need|would|am going|can now)|my next)\b",
+    rf"\bi(?:'m| am) the (?:user|customer|human), not the {_BOT}\b",
+    rf"\bwe are the {_ROLE}\b",
+    rf"\b(?:what|how) (?:the|an?|this) (?:\w+ )?{_ROLE} (?:would|might|should|could) (?:say|ask|answer"
+    rf"|reply|respond)\b",
+    r"\b(?:real|realistic|typical|normal|natural) (?:user|customer|person|caller) would\b",
+    r"\b(?:break(?:ing)?|in|out of) character\b",
+    r"^[^\w\n]{0,9}speaking as \w+(?: \w+)?\s*[:,]",
+    r"\bthe (?:persona|character) (?:would|should|must|is|has|wants|will|does|knows)\b",
+    r"(?:^|[.!?:\n] ?)(?:now |okay,? |so |here,? |hmm,? )?the user (?:is|should|must|would|will|might"
+    r"|wants|needs|feels|seems|thinks|knows|follows|challenges|complains|continues|responds|replies|asks"
+    r"|says|has (?:to|now|already))\b",
+    r"\bsound(?:ing)? like (?:an ai|a bot|a robot|a chatbot)\b",
+    r"\b(?:following|given|matching|per) (?:the|my) (?:scenario|script|persona|role)\b",
+    # what to write
+    rf"\b(?:i|we|let me|let's)(?:'ll| will| should| must| need to| have to| now)* (?:write|produce"
+    rf"|compose|output|send|give|reply with|respond with|answer with) (?:an?|one|the) (?:single|short"
+    rf"|brief|natural|final|realistic|simple) (?:sentence|question|{_TEXT})\b(?! to (?:my|the|them|him"
+    rf"|her)\b)",
+    r"\b(?:i|we|let me|let's)(?:'ll| will| should| must| need to| have to| now)* (?:respond|reply"
+    r"|answer) (?:naturally|briefly|politely|casually|in (?:the voice|one|a single|character|first))\b",
+    rf"\b(?:keep|make) (?:the|my|this) (?:tone|{_TEXT}) (?:\w+ )?(?:casual|short|brief|natural|polite"
+    rf"|informal|simple|calm|angry|neutral|concise|curt)\b",
+    r"(?:^|[.!?\n] ?)(?:stay|be|remain) (?:brief|polite|calm|concise|consistent|vague|natural|casual"
+    r"|curt|short)[.,;]",
+    rf"\b(?:my|the|user's|their) (?:next|opening) {_TEXT}\b",
+    rf"\bnext {_TEXT} (?:should|must|will|needs"
+    rf"|is)\b",
+    rf"\b(?:craft|produce|compose|formulate|generate|output) (?:only )?(?:an?|the|my|one|this)(?: "
+    rf"\w+){{0,3}} (?:{_TEXT}|question)\b",
+    rf"\bthe {_ROLE}'s (?:next )?(?:{_TEXT}|question)\b",
+    rf"\b{_ROLE}'s next {_TEXT}\b",
+    r"\boutput only the\b",
+    r"\bsend (?:the )?(?:message|reply)(?: is)?:? [\"'\u201c]",
+    r"\bbest continuation\b",
+    rf"\b(?:wrap up|continue|steer|open|close) (?:the|this) {_CHAT}\b",
+    rf"\bnext (?:step|move) (?:in|of) "
+    rf"(?:the|this) {_CHAT}\b",
+    r"\b(?:before|until|in|by|at|on) turn (?:\d|one|two|three|four|five)\b",
+    r"\bshould not reveal\b",
+    # what the model was told
+    r"\b(?:developer|system) (?:instructions?|message|prompt)\b",
+    r"\bthe user wants me\b",
+    r"\bnote to self\b",
+    r"\b(?:test|this) scenario (?:is|says|wants|requires)\b",
+    r"\b(?:according to|in|per|as) the (?:test "
+    r")?scenario\b",
+    r"\b(?:per|according to|as) my instructions\b",
+    r"\bmy backstory\b",
+    r"\bthe facts (?:that )?i was given\b",
+    r"\binstructions (?:tell|told|ask|want) me (?:not )?to (?:thank|ask|say|mention|reveal|play|be|greet"
+    r"|act|pretend|stay|keep|sound|speak|complain|insist)\b",
+    r"\b(?:prompt|brief|backstory|role description) (?:says|tells|states|describes|wants|asks"
+    r"|requires)\b",
+    rf"\b{_BOT} under test\b",
+    r"\bto simulate an?\b",
+    # headings and tags
+    r"^[^\w\n]{0,9}(?:thinking|thoughts?|reasoning|scratchpad|internal(?: \w+)?|draft|user|needs?"
+    r"|(?:(?:final|my|next|user|possible|suggested|sample|best) )?(?:message|response|reply"
+    r"|utterance)(?: to send)?|(?:possible|suggested|next|user|my) question)\s*:",
+    r"^[^\w\n]{0,9}(?:plan|analysis|strategy|next steps?|goals?)\s*:\s*(?:i |ask|the |first|mention|get"
+    r"|keep|stay|express)",
+    r"</?(?:user|customer|message|reply)(?:[ _-](?:message|turn|reply))?>",
 )
 _DIRECTION = re.compile(
     r"(?:^|(?<=[.!?]\s))[ \t]*(?:\*(?!\*)([^*\n]{3,60})\*|\[([^\]\n]{3,60})\]|\(([^)\n]{3,60})\))",
     re.MULTILINE,
 )
 """Where a stage direction may stand."""
-_ACTING = _compile(
-    (
-        r"^(?:sigh|paus|typ(?:es|ing)|think|look|smil|nod|frown|wait(?:s|ing)|laugh|hesitat|clear(?:s|ing)"
-        r"|lean|roll|shak(?:es|ing)|scratch|check(?:s|ing)|groan|shrug|whisper|shout|speak|sound|chuckl"
-        r"|cr(?:ies|ying)|mutter|grumbl|takes a)",
-        rf"^(?:very |slightly |a bit )?(?:{_MOOD})(?:$|,| but\b| and\b)",
-        r"\b(?:tone|voice)$",
-    )
+_ACTING = Phrases(
+    r"^(?:sigh|paus|typ(?:es|ing)|think|look|smil|nod|frown|wait(?:s|ing)|laugh|hesitat|clear(?:s|ing)"
+    r"|lean|roll|shak(?:es|ing)|scratch|check(?:s|ing)|groan|shrug|whisper|shout|speak|sound|chuckl"
+    r"|cr(?:ies|ying)|mutter|grumbl|takes a)",
+    rf"^(?:very |slightly |a bit )?(?:{_MOOD})(?:$|,| but\b| and\b)",
+    r"\b(?:tone|voice)$",
 )
 _LIKELY = tuple(
-    _compile((pattern,))
+    Phrases(pattern)
     for pattern in (
         rf"\b(?:the|this) {_BOT}(?: has| just| already)? (?:says|said|asked|asks|wants|expects|gave|replied"
         rf"|responded|answered|offered|told|provided|mentioned|explained|is asking|did not|didn't)\b",
@@ -128,7 +137,7 @@ _LIKELY = tuple(
         r"(?:perspective|point of view))\b|\bdo not mention\b|\bsupposed to be an? \w+ \w+ here\b",
         rf"\b{_CHAT} (?:just|has just|so far|starts|started|begins)\b|\bfirst message\b|\bnext is the\b"
         rf"|\bfollow-up\b",
-        r"\bsomething like: [\"'\u201c]|\bwould fit\b|^[^\w\n]{0,9}so:\s|\bthe system says i am\b",
+        r"^[^\w\n]{0,9}so:\s|\bsomething like: [\"'\u201c]|\bwould fit\b|\bthe system says i am\b",
     )
 )
 _ENOUGH = 2
@@ -140,12 +149,12 @@ def find_leaked_plan(text: str) -> str | None:
     Args:
         text: what the user says, with straight quotation marks.
     """
-    clear = _CLEAR.search(text)
+    clear = _CLEAR.find(text)
     if clear is not None:
-        return clear[0].strip()
+        return clear.strip()
     for found in _DIRECTION.finditer(text):
         inner = next(group for group in found.groups() if group is not None).strip()
-        if _ACTING.search(inner):
+        if _ACTING.find(inner) is not None:
             return found[0].strip()
-    likely = [sign[0].strip() for pattern in _LIKELY if (sign := pattern.search(text)) is not None]
+    likely = [sign.strip() for pattern in _LIKELY if (sign := pattern.find(text)) is not None]
     return " … ".join(likely[:_ENOUGH]) if len(likely) >= _ENOUGH else None

@@ -12,7 +12,7 @@ import pytest
 
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Credentials
-from hallulab.agents.models.receiving import LARGEST, read_object
+from hallulab.agents.models.receiving import LARGEST, read_object, read_value
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.transport import CallRecord, ModelCall, ModelTransport
 from hallulab.scenarios.errors import ReplayMiss
@@ -57,13 +57,17 @@ async def _post(
     wire: ModelTransport, body: Mapping[str, Any], api_key: str = "EMPTY"
 ) -> tuple[httpx2.Response, CallRecord]:
     call = ModelCall(lambda: _credentials(api_key), digest(body), body)
-    with call.under_way():
-        return await wire.handle_async_request(httpx2.Request("POST", URL, json=body)), call.record
+    return await wire.ask("POST", httpx2.URL(URL), call), call.record
+
+
+def _tell(response: httpx2.Response) -> str:
+    """Return all that others can read of an answer."""
+    return f"{response.text} {read_value(response)} {response.headers}"
 
 
 async def _list(wire: ModelTransport, api_key: str = "EMPTY") -> httpx2.Response:
-    with ModelCall(lambda: _credentials(api_key)).under_way():
-        return await wire.handle_async_request(httpx2.Request("GET", "http://127.0.0.1:9/v1/models"))
+    call = ModelCall(lambda: _credentials(api_key))
+    return await wire.ask("GET", httpx2.URL("http://127.0.0.1:9/v1/models"), call)
 
 
 @pytest.mark.parametrize("bound", [1, 3])
@@ -135,7 +139,7 @@ async def test_the_key_is_in_no_recording_even_when_the_server_repeats_it(tmp_pa
     response, _ = await _post(_wire(Server(repeats), recording), {"n": 1}, "sk-secret-1")
     recording.close()
     assert "sk-secret-1" not in path.read_text()
-    assert "sk-secret-1" not in response.text + str(response.headers)
+    assert "sk-secret-1" not in _tell(response)
     assert read_object(response)["error"]["message"] == "bad key [key] given"
 
 
@@ -161,7 +165,7 @@ async def test_the_key_is_nowhere_in_what_comes_back(
     wire = _wire(Server(lambda _: httpx2.Response(status, text=text, headers=headers)), recording)
     try:
         response, _ = await _post(wire, {"n": 1}, key)
-        said = response.text + str(response.headers)
+        said = _tell(response)
     except ModelError as error:
         assert status == 302
         said = str(error)
@@ -181,7 +185,7 @@ async def test_no_part_of_a_key_is_left_where_a_long_answer_is_cut(length: int) 
     text = "x" * length + "sk-secret-1" + "y" * 100
     wire = _wire(Server(lambda _: httpx2.Response(400, text=text)))
     response, _ = await _post(wire, {"n": 1}, "sk-secret-1")
-    assert "sk" not in response.text + str(response.headers)
+    assert "sk" not in _tell(response)
 
 
 async def test_the_key_is_not_in_an_error_of_the_protocol() -> None:

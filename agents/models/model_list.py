@@ -1,0 +1,75 @@
+"""An endpoint's list of models: read it, and say why there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openai import APIConnectionError, APIStatusError
+
+from hallulab.agents.models.answers import BrokenAnswer
+from hallulab.agents.models.complaints import put_in_one_line, read_complaint
+from hallulab.agents.models.endpoints import Endpoint
+from hallulab.agents.models.receiving import read_object
+from hallulab.agents.models.unreachable import THROUGH, name_trouble
+from hallulab.scenarios.files.json_text import repair_value
+
+NO_LIST = (
+    APIConnectionError,
+    APIStatusError,
+    BrokenAnswer,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+"""Errors of an endpoint that gives no list of models, or no answer."""
+
+_LONGEST_ROOT = 4096
+"""Characters of a `root` at most."""
+
+
+def read_roots(told: Any) -> dict[str, str | None]:
+    """Return each listed model with its `root`: None if that is no text or too long.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: the answer is no list of models.
+    """
+    if told is None:
+        raise ValueError("no JSON")
+    return {str(entry["id"]): _clean_root(entry.get("root")) for entry in told["data"]}
+
+
+def _clean_root(told: Any) -> str | None:
+    if not isinstance(told, str) or len(told) > _LONGEST_ROOT:
+        return None
+    return " ".join(str(repair_value(told)).split()) or None
+
+
+def describe_no_list(error: Exception, endpoint: Endpoint) -> str:
+    """Say that an endpoint gives no list of models, why, and what to do."""
+    return (
+        f"no OpenAI-compatible endpoint answers at {endpoint.base_url} ({_name_reason(error)}). "
+        f"{_name_remedy(error, endpoint.variable)}"
+    )
+
+
+def _name_reason(error: Exception) -> str:
+    """Return why there is no list of models, in a few words."""
+    if isinstance(error, APIStatusError):
+        told = read_complaint(read_object(error.response))
+        return f"status {error.status_code}{f': {told}' if told else ''}"
+    if not isinstance(error, APIConnectionError):
+        return put_in_one_line(str(error)) or type(error).__name__
+    cause = error.__cause__ or error
+    return name_trouble(error).reason or put_in_one_line(str(cause)) or type(cause).__name__
+
+
+def _name_remedy(error: Exception, key_variable: str | None) -> str:
+    """Return what to do where there is no list of models."""
+    if isinstance(error, APIStatusError) and error.status_code in (401, 403) and key_variable:
+        return f"Look at the key in {key_variable}, or correct --base-url."
+    if isinstance(error, APIConnectionError):
+        trouble = name_trouble(error)
+        if trouble.lasts or trouble.reason.startswith(THROUGH):
+            return trouble.remedy
+    return "Start a server (hallulab serve MODEL) or correct --base-url."
