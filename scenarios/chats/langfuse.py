@@ -79,13 +79,14 @@ def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Ite
         topic=read_text(get_object(own, "metadata").get("topic")),
         names=_list_names(own, "timestamp", "reply"),
     )
+    says_nothing = own.get("input") is None and own.get("output") is None
     # The API's short form has identifiers only, which are no objects.
     for one in list_objects(own, "observations"):
-        yield _build_span(fold_keys(one), id, is_alone=False)
+        yield _build_span(fold_keys(one), id, is_alone=says_nothing)
 
 
 def _build_span(own: Mapping[str, Any], trace: str, is_alone: bool) -> TraceSpan:
-    """Return an observation; one alone, without its trace, says by its parent whether it is the root."""
+    """Return an observation; without what its trace says, it tells by its parent whether it is the root."""
     type, name = str(own.get("type")).upper(), str(own.get("name") or "")
     retrieves = type == "SPAN" and bool(_RETRIEVES.search(name))
     kind: Kind = "evidence" if retrieves else _KINDS.get(type, "other")
