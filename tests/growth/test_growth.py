@@ -47,7 +47,8 @@ ELSEWHERE = {
         compare_side_by_side require_measured find_format
         list_entries count_all_verdicts collect_places
         list_in list_objects get_object get_text convert_to_text recognize_object is_reply read_text
-        require_object is_span is_span_row is_internal require_unique is_langfuse is_mlflow match_any make_forest make_scaled_regression
+        is_span_row is_internal require_unique
+        require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
         read_counts fold_name fold_names parse_mapping place_in is_known find_encoding
     """,
     "called by `read` and `write` of the format, or by `read_chats`, which are in the table": """
