@@ -124,11 +124,21 @@ def require_words(found: Sequence[FoundEvidence], name: str) -> None:
         found: the passages of a reply.
         name: the name in the file that has them.
     """
-    if found and all(_REFERENCE.fullmatch(one.text.strip()) for one in found):
+    if are_names(one.text for one in found):
         raise FormatError(
             f"`{name}`: {shorten_line(found[0].text)[:60]!r} is the name of a passage, and not its words. "
             "Say which name has the words (--map passages=NAME), or delete it: then replies have no evidence."
         )
+
+
+def are_names(texts: Iterable[str]) -> bool:
+    """Return whether texts only name passages: by addresses, files or identifiers.
+
+    >>> are_names(["kb/fees.md#3", "doc_17"]), are_names(["doc_17", "The fee is 200."])
+    (True, False)
+    """
+    listed = list(texts)
+    return bool(listed) and all(_REFERENCE.fullmatch(text.strip()) for text in listed)
 
 
 class _Around(NamedTuple):

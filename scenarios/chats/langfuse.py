@@ -18,6 +18,7 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object
 from hallulab.scenarios.chats.conventions import Kind, read_text
 from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
+from hallulab.scenarios.chats.span_files import is_span_row
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, get_object, list_objects
 
@@ -31,6 +32,8 @@ _TRACE = {"sessionid", "projectid", "traceid", "timestamp"}
 def is_langfuse(value: Mapping[str, Any]) -> bool:
     """Return whether a value has the keys of a trace, an observation or a session, or wraps such."""
     own = fold_keys(value)
+    if is_span_row(own) and "parentobservationid" not in own:
+        return False  # of another tool
     named = {"id", "traceid"} & own.keys()  # other logs have an input, an output and a session, too
     if {"input", "output"} <= own.keys() and named and _TRACE & own.keys():
         return True

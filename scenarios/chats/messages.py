@@ -148,12 +148,15 @@ def build_chat(
     chosen = reading.choose(tuple(names), *_BESIDE)
     told = list(said)
     if (passages := chosen.get("passages")) is not None and not is_nothing(value[passages]):
-        # The evidence of a line is that of its last reply: RAG logs have a line for each.
-        last = next((at for at in reversed(range(len(told))) if told[at].role == "assistant"), None)
-        if last is not None:
-            given = tuple(extract_evidence(value[passages], passages))
+        replies = [at for at, one in enumerate(told) if one.role == "assistant" and one.text]
+        each = value[passages]
+        if not _is_for_each(each, len(replies)):
+            # The evidence of a line is that of its last reply: RAG logs have a line for each.
+            replies, each = replies[-1:], [each]
+        for at, own in zip(replies, each, strict=False):
+            given = () if is_nothing(own) else tuple(extract_evidence(own, passages))
             require_words(given, passages)
-            told[last] = replace(told[last], evidence=(*told[last].evidence, *given))
+            told[at] = replace(told[at], evidence=(*told[at].evidence, *given))
     beside = {field: _find_beside(value, field, chosen) for field in ("session", "topic", "chatbot", "model")}
     ids = (place.get("id") for place in (value, get_object(value, "metadata")))
     about = ChatContext(
@@ -162,6 +165,15 @@ def build_chat(
         chatbot=beside["chatbot"] or CHATBOT,
     )
     return build_conversation(add_topic(build_turns(told), beside["topic"]), about, name)
+
+
+def _is_for_each(given: Any, count: int) -> bool:
+    """Return whether evidence is a list of texts for each of several replies."""
+    return (
+        isinstance(given, list)
+        and len(given) == count > 1
+        and all(isinstance(own, list) and all(isinstance(one, str) for one in own) for own in given)
+    )
 
 
 _BESIDE = ("session", "passages", "topic", "chatbot", "model")

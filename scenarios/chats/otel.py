@@ -19,7 +19,13 @@ from hallulab.scenarios.chats.conventions import is_reply, read_content_of, read
 from hallulab.scenarios.chats.reading import Reading, fold_keys
 from hallulab.scenarios.chats.record import KEY
 from hallulab.scenarios.chats.row_order import LATEST
-from hallulab.scenarios.chats.span_files import find_spans, flatten_attributes, is_span, read_body
+from hallulab.scenarios.chats.span_files import (
+    find_spans,
+    flatten_attributes,
+    is_span,
+    is_span_row,
+    read_body,
+)
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, list_in
 
@@ -157,6 +163,6 @@ INFO = ChatFormat(
     about="spans of OpenTelemetry GenAI",
     endings=(".json", ".jsonl"),
     read=read,
-    recognize=recognize_object(is_span),
+    recognize=recognize_object(lambda value: is_span(value) and not is_span_row(value)),
     rank=3,
 )

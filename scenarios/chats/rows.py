@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from math import isnan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -30,7 +30,7 @@ from hallulab.scenarios.chats.turns import (
     is_internal,
     read_chat_message,
 )
-from hallulab.scenarios.chats.values import FormatError, Groups, convert_to_text
+from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, convert_to_text
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Turn
 
@@ -113,6 +113,7 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
                 reading.note(_MAYBE_REVERSED)
             try:
                 if not check_row_order(session, parts):
+                    _check_turns(session, parts)
                     unordered.append(session)
                 joined = _join_rows(session, [part.value for part in parts], left_out)
                 yield ReadChat(place_in(path, place), joined)
@@ -157,6 +158,31 @@ def _name_session(columns: _Columns, number: int, reading: Reading) -> str:
         raise FormatError(f"`{name}` is empty, so the message is of no conversation. Fill it in.")
     reading.note("No name says of which conversation a message is: all are one conversation.")
     return _ALL
+
+
+def _check_turns(session: str, parts: Sequence[GroupedPart]) -> None:
+    """Check that messages with the same turn are a message of the user and then a reply.
+
+    Raises:
+        FormatError: a reply stands first, or the numbers begin anew where no conversation is named.
+    """
+    for before, part in pairwise(parts):
+        (by, given, *_), (_, also, *_) = before.value["order"], part.value["order"]
+        if by != "turn" or given != also or tuple(part.value["kind"]) not in _ALONE:
+            continue
+        roles = [(one.value["said"] or [{"role": ""}])[0]["role"] for one in (before, part)]
+        if roles == ["assistant", "user"]:
+            raise FormatError(
+                f"the reply of turn {given[:40]!r} of the conversation {session[:40]!r} stands before the "
+                "user's message. Give each message a number of its own, or sort them.",
+                part.value["place"],
+            )
+        if session == _ALL and roles[0] == roles[1]:
+            raise FormatError(
+                f"turn {given[:40]!r} is there twice, so the rows are of several conversations. Say which "
+                "column has these: --map session=NAME.",
+                part.value["place"],
+            )
 
 
 def _check_parent(

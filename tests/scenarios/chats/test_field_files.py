@@ -176,6 +176,26 @@ READ: dict[str, tuple[str, Any, list[Chat]]] = {
         "3,GENERATION,rewrite,2026-10-01T09:30:02Z,1,Rewrite it,fee,t\n",
         ONE,
     ),
+    "calls of Weave with attributes, and an object of the program": (
+        "a.jsonl", [span("1", None, {"self": "<Bot>", "question": Q}, A, attributes={})], BARE,
+    ),
+    "spans of Opik": (
+        "a.json",
+        [{"id": "1", "trace_id": "t", "parent_span_id": None, "type": "general", "start_time": "2026-10-01",
+          "input": {"input": Q}, "output": {"output": A}},
+         {"id": "2", "trace_id": "t", "parent_span_id": "1", "type": "tool", "input": {"q": "fee"},
+          "output": {"contexts": [P]}}],
+        ONE,
+    ),
+    "a list of passages for each reply": (
+        "a.jsonl", [{"messages": [USER, BOT, USER2, BOT2], "contexts": [[P], [S]]}],
+        [[(Q, A, [P]), (R, B, [S])]],
+    ),
+    "choices that do not stand in their order": (
+        "a.jsonl",
+        [{"messages": [USER], "choices": [{"index": 1, "message": BOT2}, {"index": 0, "message": BOT}]}],
+        BARE,
+    ),
     "spans of Braintrust": (
         "a.jsonl",
         [{"span_id": "1", "root_span_id": "1", "span_parents": None, "input": Q, "output": A},
@@ -268,6 +288,14 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         "a.json",
         [{"id": id, "parent_id": None, "role": "user", "text": text} for id, text in (("1", Q), ("2", R))],
         "`parent_id`: is empty in several rows, so they are of several conversations.",
+    ),
+    "turns whose reply stands first": (
+        "a.csv", f"session,turn,role,content\ns,1,bot,{A}\ns,1,user,{Q}\n",
+        "the reply of turn '1' of the conversation 's' stands before the user's message.",
+    ),
+    "turns that begin anew, without a conversation": (
+        "a.csv", f"turn,role,content\n1,user,{Q}\n2,bot,{A}\n1,user,{R}\n2,bot,{B}\n",
+        "turn '1' is there twice, so the rows are of several conversations. Say which column has these:",
     ),
     "two lists of rows in one object": (
         "a.json", {"data": [{"question": Q, "answer": A}], "rows": [{"question": R, "answer": B}]},
