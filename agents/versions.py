@@ -27,7 +27,6 @@ CORE = (
     "hallulab.agents.models.probe",
     "hallulab.agents.models.prompt",
     "hallulab.agents.models.session",
-    "hallulab.agents.models.thoughts",
     "hallulab.agents.models.written_calls",
     "hallulab.agents.retrieval",
     "hallulab.agents.team",

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 from hallulab.agents.models.answers import ONLY_THOUGHTS, WRITTEN_CALL
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.redaction import remove_keys
-from hallulab.agents.models.thoughts import leave_out_thoughts
 from hallulab.agents.models.written_calls import writes_call
 from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.text.thoughts import leave_out_thoughts
 from hallulab.scenarios.text.wording import is_blank
 from hallulab.scenarios.transcript import Call, Evidence, Frozen, Message, Retriever, Step
 

@@ -16,9 +16,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from hallulab.agents.models.finish_reasons import find_break, name_ending
 from hallulab.agents.models.log_probabilities import LEAST_MASS, Likely, read_first_token, share_out
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
-from hallulab.agents.models.thoughts import leave_out_thoughts
 from hallulab.agents.models.written_calls import writes_call
 from hallulab.scenarios.errors import OperationalError
+from hallulab.scenarios.text.thoughts import leave_out_thoughts
 from hallulab.scenarios.transcript import Count
 
 

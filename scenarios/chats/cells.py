@@ -16,7 +16,8 @@ from hallulab.scenarios.files.json_text import parse_json
 LARGEST_LITERAL = 1_000_000
 """Characters of a list in Python's own words that is read at most."""
 
-_NOTHING = frozenset(("", "nan", "none", "null", "na", "n/a", "<na>", "[]", "{}"))
+_DASHES = ("-", "--", "\N{EN DASH}", "\N{EM DASH}")
+_NOTHING = frozenset(("", "nan", "none", "null", "na", "n/a", "n/a.", "<na>", "#n/a", "[]", "{}", *_DASHES))
 _NUMBERS = ("nan", "NaN", "inf")
 _WRITTEN = re.compile(r"\s*(?:[\[{]|[A-Za-z_][\w.]*\()")
 """The beginning of a list, an object, or what Python writes of a class: `Document(page_content=`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -16,6 +17,8 @@ from hallulab.scenarios.transcript import Conversation
 
 _SILENT = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context", "system_error")
 _TEXT = ("text", "result")
+_CITED = re.compile(" ?\ue200[^\ue200\ue201]*\ue201")
+"""A mark of ChatGPT's for a source or a picture, which its pages show as a link."""
 
 
 def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
@@ -52,6 +55,8 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _convert_part(part: Any) -> Any:
     """Return a part with its kind under `type`; a spoken one has its words."""
+    if isinstance(part, str):
+        return _CITED.sub("", part)
     if not isinstance(part, Mapping):
         return part
     if isinstance(part.get("text"), str):

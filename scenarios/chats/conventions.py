@@ -140,6 +140,8 @@ def read_content_of(
     works = _determine_kind(found, asked, replied, results, lists)
     given = find(_GIVEN, asked)
     gave = find(_FOUND) if works == "evidence" else find(_GAVE, replied)
+    if gave[0] == "traceloop.entity.output" and isinstance(gave[1], Mapping) and "output" in gave[1]:
+        gave = gave[0], gave[1]["output"]  # beside it stand the call's `kwargs`
     names = {"user": given[0], ("passages" if works == "evidence" else "reply"): gave[0]}
     texts = dict[str, str]()
     for field, keys in (

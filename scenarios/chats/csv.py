@@ -12,7 +12,6 @@ import codecs
 import csv
 import io
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -28,7 +27,7 @@ from hallulab.scenarios.chats.record import (
     build_own_conversation,
     read_about,
 )
-from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows
+from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows, require_unique
 from hallulab.scenarios.chats.values import FormatError, Groups, open_chats
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import parse_json
@@ -111,7 +110,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
         UsageError: the file is no table, or in an encoding that is not known.
         FormatError: a cell is wrong, or a column is missing.
     """
-    rows = _read_cells(path, reading)
+    rows = read_cells(path, reading)
     first = next(rows, None)
     if first is not None and first.cells.keys() >= _OWN:
         yield from _read_own(path, chain([first], rows), reading)
@@ -119,8 +118,13 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
         yield from read_rows(path, chain([first], rows), reading)
 
 
-def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
+def read_cells(path: Path, reading: Reading, *, chats: bool = True) -> Iterator[PlacedRow]:
     """Yield the rows of a file by the names of its header.
+
+    Args:
+        path: the file.
+        reading: notes how it is written; wrong rows are left out as far as it allows.
+        chats: whether the header must have the columns of chats.
 
     Raises:
         UsageError: it is no table.
@@ -139,14 +143,14 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
         skipped = int(
             bool(head) and head[0].lower().startswith("sep=") and len(head[0].strip()) <= len("sep=;")
         )
-        records = _split_records(chain(head[skipped:], lines), separator, skipped)
+        spaced = _has_spaces(head[skipped:], separator)
+        records = _split_records(chain(head[skipped:], lines), separator, skipped, spaced)
         _, header = next(records, ("", []))
         names = [name.strip() for name in header] if isinstance(header, list) else []
         if not isinstance(header, list):
             raise FormatError(str(header), f"line {1 + skipped}")
-        if doubled := [name for name, count in Counter(names).items() if count > 1 and name]:
-            raise FormatError(f"the column {doubled[0]!r} is there twice. Rename one.", f"line {1 + skipped}")
-        if not set(names) >= _OWN:
+        require_unique(names, f"line {1 + skipped}")
+        if chats and not set(names) >= _OWN:
             try:
                 reading.choose(names, *find_kind(names, reading))
             except FormatError as error:
@@ -164,8 +168,14 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
                 yield PlacedRow(place, int(place.split()[1]), dict(zip(names, cells, strict=True)))
 
 
+def _has_spaces(head: Sequence[str], separator: str) -> bool:
+    """Return whether a space follows each separator of a header, as people type tables."""
+    parts = head[0].split(separator)[1:] if head else []
+    return separator != "\t" and bool(parts) and all(part.startswith(" ") for part in parts)
+
+
 def _split_records(
-    lines: Iterable[str], separator: str, before: int
+    lines: Iterable[str], separator: str, before: int, spaced: bool
 ) -> Iterator[tuple[str, list[str] | FormatError]]:
     """Yield the place and the cells of each row, or what is wrong with its quotes.
 
@@ -173,8 +183,9 @@ def _split_records(
         lines: of the table, from its header on.
         separator: between columns.
         before: lines of the file before these.
+        spaced: whether a space after a separator belongs to it.
     """
-    reader = csv.reader(lines, strict=True, delimiter=separator)
+    reader = csv.reader(lines, strict=True, delimiter=separator, skipinitialspace=spaced)
     while True:
         first = reader.line_num + before + 1
         try:

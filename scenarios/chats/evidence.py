@@ -14,8 +14,9 @@ one piece, its JSON: what a tool found out.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from math import isfinite
@@ -23,11 +24,14 @@ from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
 from hallulab.scenarios.chats.reading import fold_keys, fold_names
-from hallulab.scenarios.chats.values import convert_to_text
+from hallulab.scenarios.chats.values import FormatError, convert_to_text
+from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Passage
 
 _TEXTS = fold_names("text content page_content chunk_text passage chunk body snippet raw_content")
 """Names of the words of a piece; last of all those of `document`, which is a name, too."""
+_COLUMNS = (*_TEXTS, *fold_names("passage_text texts contents sentences paragraphs"))
+"""Names of a column of words, in an object of columns as Hugging Face's `datasets` write lists of objects."""
 _FOUND = fold_names(
     "documents passages chunks matches hits points citations retrieval_results retrieved_references "
     "source_nodes grounding_chunks extractive_segments extractive_answers snippets search_results "
@@ -47,7 +51,7 @@ _INSIDE = (
 """Names of a list or object in which pieces stand, in the order in which they are looked at."""
 _NAMES = fold_names(
     "document source source_id doc_uri source_uri file_path file_name file uri x-amz-bedrock-kb-source-uri "
-    "title url link path source_display_name name"
+    "title url link path source_display_name document_name name"
 )
 _DOCUMENT_IDS = fold_names("document_id doc_id file_id parent_id")
 _IDS = fold_names("id uuid chunk_id node_id doc_id document_id custom_id")
@@ -55,6 +59,14 @@ _SCORES = fold_names("score relevance_score similarity @search.score certainty")
 _NO_WORDS = ("image", "image_url", "audio", "input_image", "input_audio", "base64", "web_search_result")
 """Kinds of parts that have no words."""
 
+_REFERENCE = re.compile(
+    r"(?:https?|s3|gs|file)://\S{1,2000}"
+    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{24}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}"
+    r"|[^\s?!]{1,500}\.(?:md|txt|pdf|html?|docx?|pptx?|xlsx?|csv|jsonl?)(?:[#:?@_-][^\s]{0,100})?"
+    r"|(?:doc|docs|document|chunk|passage|segment|node|page|kb|id)[/_:#.-]?[\w/:#.-]{0,100}\d[\w/:#.-]{0,100}",
+    re.IGNORECASE,
+)
+"""An address, an identifier, or a file's name, perhaps with a place in it."""
 _DEEPEST = 16
 _LARGEST_SCORE = 1e12
 
@@ -105,6 +117,30 @@ def extract_evidence(value: Any, name: str) -> Iterator[FoundEvidence]:
         yield FoundEvidence(convert_to_text(value), name)
 
 
+def require_words(found: Sequence[FoundEvidence], name: str) -> None:
+    """Raise FormatError if passages are only named: by addresses, files or identifiers.
+
+    Args:
+        found: the passages of a reply.
+        name: the name in the file that has them.
+    """
+    if are_names(one.text for one in found):
+        raise FormatError(
+            f"`{name}`: {shorten_line(found[0].text)[:60]!r} is the name of a passage, and not its words. "
+            "Say which name has the words (--map passages=NAME), or delete it: then replies have no evidence."
+        )
+
+
+def are_names(texts: Iterable[str]) -> bool:
+    """Return whether texts only name passages: by addresses, files or identifiers.
+
+    >>> are_names(["kb/fees.md#3", "doc_17"]), are_names(["doc_17", "The fee is 200."])
+    (True, False)
+    """
+    listed = list(texts)
+    return bool(listed) and all(_REFERENCE.fullmatch(text.strip()) for text in listed)
+
+
 class _Around(NamedTuple):
     """Surroundings of a value."""
 
@@ -135,6 +171,9 @@ def _extract_from_text(text: str, around: _Around, levels: int) -> list[FoundEvi
 
 def _extract_from_list(value: list[Any], around: _Around, levels: int) -> list[FoundEvidence] | None:
     told = [_convert_row(one) if isinstance(one, list) else one for one in value if not _is_bare(one)]
+    # A passage may be a title and its sentences, as in HotpotQA.
+    if told and all(_is_titled(one) for one in told):
+        told = [{"title": title, "text": _join_sentences(sentences)} for title, sentences in told]
     if not told:
         return None if any(one not in (None, [], [None]) for one in value) else []
     inner = _Around(_find_name(around) or around.name)
@@ -152,6 +191,25 @@ def _is_bare(value: Any) -> bool:
     if isinstance(value, list):
         return all(not isinstance(one, str | list | Mapping) for one in value)
     return not isinstance(value, str | Mapping)
+
+
+def _is_titled(value: Any) -> bool:
+    """Return whether a value is a title and a list of sentences."""
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and isinstance(value[0], str)
+        and isinstance(value[1], list)
+        and bool(value[1])
+        and all(isinstance(one, str) for one in value[1])
+    )
+
+
+def _join_sentences(sentences: Any) -> Any:
+    """Return sentences as one text; they may begin with their space. Another value is returned as it is."""
+    if not isinstance(sentences, list) or not all(isinstance(one, str) for one in sentences):
+        return sentences
+    return " ".join(one.strip() for one in sentences)
 
 
 def _convert_row(row: list[Any]) -> Any:
@@ -180,6 +238,8 @@ def _extract_from_object(
         return []
     if "metadatas" in own and isinstance(own.get("documents"), list):
         return _extract(_join_columns(own), inner, levels - 1)
+    if (rows := _join_rows(own)) is not None:
+        return _extract(rows, inner, levels - 1)
     text = next((own[key] for key in _TEXTS if isinstance(own.get(key), str)), None)
     if text is None and own.get("type") == "text" and isinstance(own.get("data"), str):
         text = own["data"]
@@ -204,6 +264,20 @@ def _join_columns(own: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
     rows = zip_longest(*columns)
     return [{"text": text, "metadata": about, "id": id} for text, about, id in rows if text is not None]
+
+
+def _join_rows(own: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the rows of an object of columns, which are lists of one length; None: it is none."""
+    key = next((key for key in _COLUMNS if isinstance(own.get(key), list) and own[key]), None)
+    if key is None or any(isinstance(one, Mapping) for one in own[key]):
+        return None
+    columns = {name: one for name, one in own.items() if isinstance(one, list)}
+    if len(columns) < 2 or len({len(one) for one in columns.values()}) > 1:
+        return None
+    return [
+        {**dict(zip(columns, row, strict=True)), "text": _join_sentences(text)}
+        for text, row in zip(own[key], zip(*columns.values(), strict=True), strict=True)
+    ]
 
 
 def _unpack(text: str) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.rows import PlacedRow, read_rows
+from hallulab.scenarios.chats.rows import PlacedRow, read_rows, require_unique
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.data_files import read_bytes
@@ -57,7 +57,10 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
                 continue
             if header is None:
                 header = [str(cell).strip() if cell is not None else "" for cell in cells]
+                require_unique(header, f"row {number}")
                 continue
+            if any(cell is not None and not name for name, cell in zip(header, cells, strict=True)):
+                reading.count("Rows with cells in a column without a name, which are not read")
             named = {name: cell for name, cell in zip(header, cells, strict=False) if name}
             plain = {
                 name: cell if cell is None or isinstance(cell, bool | int | float) else str(cell)

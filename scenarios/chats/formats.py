@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.reading import Reading, place_in
+from hallulab.scenarios.chats.turns import THOUGHTS
 from hallulab.scenarios.chats.unknown import describe_unknown, is_chat_of_people
 from hallulab.scenarios.chats.values import FormatError, open_chats, read_json_values
 from hallulab.scenarios.components import find_info, import_constants, list_component_names
@@ -62,8 +63,13 @@ def read_chats(path: Path, format: str, reading: Reading | None = None) -> Itera
     Raises:
         UsageError: there is no such format, or something in the file is wrong; names file, line and remedy.
     """
+    reading = reading or Reading()
     try:
-        yield from find_format(format).read(path, reading or Reading())
+        for one in find_format(format).read(path, reading):
+            for turn in one.conversation.turns:
+                if any(step.name == THOUGHTS for step in turn.steps):
+                    reading.count("Replies from which the thoughts of the model were left out")
+            yield one
     except FormatError as error:
         raise UsageError(f"{place_in(path, error.place)}: {error}") from error
 

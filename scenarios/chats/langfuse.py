@@ -18,6 +18,7 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object
 from hallulab.scenarios.chats.conventions import Kind, read_text
 from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
+from hallulab.scenarios.chats.span_files import is_span_row
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, get_object, list_objects
 
@@ -31,6 +32,8 @@ _TRACE = {"sessionid", "projectid", "traceid", "timestamp"}
 def is_langfuse(value: Mapping[str, Any]) -> bool:
     """Return whether a value has the keys of a trace, an observation or a session, or wraps such."""
     own = fold_keys(value)
+    if is_span_row(own) and "parentobservationid" not in own:
+        return False  # of another tool
     named = {"id", "traceid"} & own.keys()  # other logs have an input, an output and a session, too
     if {"input", "output"} <= own.keys() and named and _TRACE & own.keys():
         return True
@@ -79,13 +82,14 @@ def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Ite
         topic=read_text(get_object(own, "metadata").get("topic")),
         names=_list_names(own, "timestamp", "reply"),
     )
+    says_nothing = own.get("input") is None and own.get("output") is None
     # The API's short form has identifiers only, which are no objects.
     for one in list_objects(own, "observations"):
-        yield _build_span(fold_keys(one), id, is_alone=False)
+        yield _build_span(fold_keys(one), id, is_alone=says_nothing)
 
 
 def _build_span(own: Mapping[str, Any], trace: str, is_alone: bool) -> TraceSpan:
-    """Return an observation; one alone, without its trace, says by its parent whether it is the root."""
+    """Return an observation; without what its trace says, it tells by its parent whether it is the root."""
     type, name = str(own.get("type")).upper(), str(own.get("name") or "")
     retrieves = type == "SPAN" and bool(_RETRIEVES.search(name))
     kind: Kind = "evidence" if retrieves else _KINDS.get(type, "other")

@@ -19,12 +19,13 @@ from hallulab.scenarios.text.wording import shorten_line
 _TEXTS = fold_names("text input_text output_text refusal")
 _CALLS = fold_names("tool_call tool_use server_tool_use mcp_tool_use function_call executable_code")
 _RESULTS = fold_names(
-    "tool_call_response tool_result web_search_tool_result web_fetch_tool_result mcp_tool_result "
-    "code_execution_tool_result bash_code_execution_tool_result text_editor_code_execution_tool_result "
-    "tool_search_tool_result function_response function_call_output code_execution_result"
+    "tool_call_response tool_result tool_call_result web_search_tool_result web_fetch_tool_result "
+    "mcp_tool_result code_execution_tool_result bash_code_execution_tool_result "
+    "text_editor_code_execution_tool_result tool_search_tool_result function_response "
+    "function_call_output code_execution_result"
 )
 _DOCUMENTS = fold_names("document search_result")
-_SILENT = fold_names("reasoning thinking redacted_thinking reasoning_content cache_point step_start")
+_SILENT = fold_names("reasoning thinking think redacted_thinking reasoning_content cache_point step_start")
 """Kinds of parts that are no words of the speaker."""
 _KINDS = (*_TEXTS, *_CALLS, *_RESULTS, *_DOCUMENTS, *_SILENT, "citationscontent")
 _WORDS = ("text", "content", "refusal", "value")
@@ -44,6 +45,15 @@ class MessageParts:
     """Kinds of parts that have no words, such as images."""
     cites: bool = False
     """True if a text names its sources, so that sentences go on from one part to the next."""
+
+    def read_tools(self, used: list[Any]) -> None:
+        """Add calls of tools, with what they gave, as Vercel's AI SDK has them (`toolName`, `result`)."""
+        for one in used:
+            if isinstance(one, Mapping):
+                self.calls.append(json.dumps(one, ensure_ascii=False))
+                gave = one.get("output", one.get("result"))
+                if gave is not None:
+                    self.results.append(tuple(extract_evidence(gave, _name_tool(one))))
 
     def join(self) -> str | None:
         """Return the texts as one; None: there is none."""
@@ -82,6 +92,13 @@ def _read_part(part: Any, where: str, found: MessageParts) -> None:
     kind, body = _find_kind(part)
     if kind in _SILENT or part.get("thought") is True:
         return
+    if "toolCallId" in part and kind not in _RESULTS and kind not in _CALLS:
+        # A part of Vercel's `UIMessage` is called as its tool: `tool-searchRules`.
+        found.read_tools([{"toolName": str(part.get("type")).removeprefix("tool-"), **part}])
+        return
+    if kind == "toolinvocation" and isinstance(part.get("toolInvocation"), Mapping):
+        found.read_tools([part["toolInvocation"]])
+        return
     if kind in _CALLS:
         found.calls.append(json.dumps(part, ensure_ascii=False))
         if isinstance(part.get("result"), str) and part["result"]:
@@ -107,8 +124,9 @@ def _read_part(part: Any, where: str, found: MessageParts) -> None:
 
 def _find_kind(part: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
     """Return the folded kind of a part, and the object that has its content; None: a text without a kind."""
-    if isinstance(part.get("type"), str):
-        return fold_name(part["type"]), part
+    kind = part.get("type", part.get("block_type"))  # of LlamaIndex
+    if isinstance(kind, str):
+        return fold_name(kind), part
     for key, body in part.items():
         if fold_name(key) in _KINDS:
             return fold_name(key), body if isinstance(body, Mapping) else part
@@ -116,7 +134,10 @@ def _find_kind(part: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
 
 
 def _name_tool(body: Mapping[str, Any]) -> str:
-    name = body.get("name") or body.get("toolName")
+    origin = body.get("origin")  # of Haystack
+    name = body.get("name") or body.get("toolName") or body.get("tool_name")
+    if name is None and isinstance(origin, Mapping):
+        name = origin.get("tool_name")
     return name if isinstance(name, str) else "tool"
 
 

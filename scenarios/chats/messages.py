@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from hallulab.scenarios.chats.cells import is_nothing
-from hallulab.scenarios.chats.evidence import extract_evidence
+from hallulab.scenarios.chats.evidence import extract_evidence, require_words
 from hallulab.scenarios.chats.message_parts import shorten_value
-from hallulab.scenarios.chats.otel import parse_timestamp
+from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import NAMES, Reading
 from hallulab.scenarios.chats.record import (
     CHATBOT,
@@ -25,10 +25,12 @@ from hallulab.scenarios.chats.record import (
     read_about,
 )
 from hallulab.scenarios.chats.replies import read_reply
+from hallulab.scenarios.chats.row_order import RowPlace, read_row_place
 from hallulab.scenarios.chats.turns import (
     SYSTEM,
     ChatMessageRecord,
     build_turns,
+    is_internal,
     read_chat_message,
 )
 from hallulab.scenarios.chats.values import FormatError, get_object
@@ -69,7 +71,7 @@ def read_messages(
     """
     said = [*extra, *read_said(value.get(key), key, reading)]
     if KEY in value:
-        return build_own_conversation(build_turns(said), read_about(value[KEY]), name, reading)
+        return build_own_conversation(build_turns(said, as_said=True), read_about(value[KEY]), name, reading)
     names = list_unread(value, key)
     if reply := _find_reply(value, names, said, reading):
         said += read_reply(value[reply], reply, reading)
@@ -85,27 +87,43 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
     """
     if not isinstance(listed, list):
         raise FormatError(f"{where}: must be a list of messages. Correct it, or delete the line.")
-    return [
-        said
-        for number, message in _order_by_time(listed, where, reading)
-        for said in read_chat_message(message, f"{where}.{number}", reading=reading)
-    ]
+    told = list[ChatMessageRecord]()
+    for number, message in _order_by_time(listed, where, reading):
+        if isinstance(message, Mapping) and is_internal(message):
+            reading.count("Internal notes left out")
+        else:
+            told += read_chat_message(message, f"{where}.{number}", reading=reading)
+    return told
 
 
 def _order_by_time(listed: list[Any], where: str, reading: Reading) -> list[tuple[int, Any]]:
     """Return the messages with their numbers; APIs list the newest first."""
     numbered = list(enumerate(listed))
-    times = [
-        next((at for name in NAMES["time"] if (at := parse_timestamp(message.get(name))) is not None), None)
-        if isinstance(message, Mapping)
-        else None
-        for message in listed
-    ]
-    known = [at for at in times if at is not None]
-    if len(known) < len(times) or known == sorted(known):
+    known = [place for message in listed if (place := _find_time(message)) is not None]
+    times = [place.at or 0.0 for place in known]
+    if len(known) < len(listed) or times == sorted(times):
         return numbered
+    if len({place.clock for place in known}) > 1:
+        reading.note(
+            f"Times of messages cannot be compared, so messages stand as in the file: {known[0].given!r}, "
+            f"and {next(one.given for one in known if one.clock != known[0].clock)!r} ({where})."
+        )
+        return numbered
+    found = sorted(numbered, key=lambda one: times[one[0]])
+    if len(set(times)) < len(times) and found[0][0] > found[-1][0]:
+        raise FormatError(
+            f"{where}: messages run from new to old, and some have the same time, so which came first is not "
+            "known. Sort them from old to new."
+        )
     reading.note(f"Messages were put in the order of their times, in which they did not stand ({where}).")
-    return sorted(numbered, key=lambda one: known[one[0]])
+    return found
+
+
+def _find_time(message: Any) -> RowPlace | None:
+    """Return when a message was sent; None: that is not known."""
+    told = (message.get(name) for name in NAMES["time"]) if isinstance(message, Mapping) else ()
+    places = (read_row_place(None, str(one)) for one in told if type(one) in (str, int, float))
+    return next((place for place in places if place.at is not None), None)
 
 
 def build_chat(
@@ -130,11 +148,15 @@ def build_chat(
     chosen = reading.choose(tuple(names), *_BESIDE)
     told = list(said)
     if (passages := chosen.get("passages")) is not None and not is_nothing(value[passages]):
-        # The evidence of a line is that of its last reply: RAG logs have a line for each.
-        last = next((at for at in reversed(range(len(told))) if told[at].role == "assistant"), None)
-        if last is not None:
-            given = tuple(extract_evidence(value[passages], passages))
-            told[last] = replace(told[last], evidence=(*told[last].evidence, *given))
+        replies = [at for at, one in enumerate(told) if one.role == "assistant" and one.text]
+        each = value[passages]
+        if not _is_for_each(each, len(replies)):
+            # The evidence of a line is that of its last reply: RAG logs have a line for each.
+            replies, each = replies[-1:], [each]
+        for at, own in zip(replies, each, strict=False):
+            given = () if is_nothing(own) else tuple(extract_evidence(own, passages))
+            require_words(given, passages)
+            told[at] = replace(told[at], evidence=(*told[at].evidence, *given))
     beside = {field: _find_beside(value, field, chosen) for field in ("session", "topic", "chatbot", "model")}
     ids = (place.get("id") for place in (value, get_object(value, "metadata")))
     about = ChatContext(
@@ -143,6 +165,15 @@ def build_chat(
         chatbot=beside["chatbot"] or CHATBOT,
     )
     return build_conversation(add_topic(build_turns(told), beside["topic"]), about, name)
+
+
+def _is_for_each(given: Any, count: int) -> bool:
+    """Return whether evidence is a list of texts for each of several replies."""
+    return (
+        isinstance(given, list)
+        and len(given) == count > 1
+        and all(isinstance(own, list) and all(isinstance(one, str) for one in own) for own in given)
+    )
 
 
 _BESIDE = ("session", "passages", "topic", "chatbot", "model")
@@ -192,7 +223,7 @@ def find_session(value: Mapping[str, Any], reading: Reading, *read: str) -> tupl
     name = reading.choose(names, "time").get("time") if session is not None else None
     if name is None or value[name] is None:
         return session, None
-    at = parse_timestamp(value[name])
+    at = read_timestamp(value[name])
     if at is None:
         raise FormatError(
             f"{name}: {shorten_value(value[name])} is no time by which the lines of a session are ordered. "

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,20 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, ReadChat, recognize
 from hallulab.scenarios.chats.conventions import is_reply, read_content_of, read_event, read_text
 from hallulab.scenarios.chats.reading import Reading, fold_keys
 from hallulab.scenarios.chats.record import KEY
-from hallulab.scenarios.chats.span_files import find_spans, flatten_attributes, is_span, read_body
+from hallulab.scenarios.chats.row_order import LATEST
+from hallulab.scenarios.chats.span_files import (
+    find_spans,
+    flatten_attributes,
+    is_span,
+    is_span_row,
+    read_body,
+)
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, list_in
 
 EVALUATION = "gen_ai.evaluation.result"
 """Event with a verdict on what a span gave."""
 
-_LATEST = 1e11
-"""Seconds after which a number counts smaller units: until the year 5138."""
 _MOST_SEEN = 5
 _LOGS = "records of logs that are no messages of a model"
 _VERDICTS = "verdicts of evaluations, since `hallulab detect` makes verdicts"
@@ -127,20 +132,25 @@ def read_timestamp(value: Any) -> float | None:
     True
     """
     found = parse_timestamp(value)
-    while found is not None and abs(found) > _LATEST:
+    while found is not None and abs(found) > LATEST:
         found /= 1000
     return found
 
 
 def parse_timestamp(value: Any) -> float | None:
-    """Return a time as a number: digits, or ISO 8601; None for anything else."""
+    """Return a time as a number: digits, or ISO 8601, without a zone in UTC; None for anything else."""
     if isinstance(value, str):
         value = re.sub(r" (?:UTC|GMT)$", "Z", value.strip())
-    for read in (float, lambda text: datetime.fromisoformat(text).timestamp()):
+    for read in (float, _read_iso):
         with suppress(TypeError, ValueError, OverflowError):
             found = float(read(value))
             return found if isfinite(found) else None
     return None
+
+
+def _read_iso(text: str) -> float:
+    when = datetime.fromisoformat(text)
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
@@ -153,6 +163,6 @@ INFO = ChatFormat(
     about="spans of OpenTelemetry GenAI",
     endings=(".json", ".jsonl"),
     read=read,
-    recognize=recognize_object(is_span),
+    recognize=recognize_object(lambda value: is_span(value) and not is_span_row(value)),
     rank=3,
 )

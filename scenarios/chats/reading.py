@@ -7,7 +7,7 @@ names that could be the same thing are refused, unless the user says which it is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,12 +27,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "reply", "answer", "response", "output", "assistant", "assistant_message", "assistant_response",
         "completion", "actual_output", "model_output", "model_response", "bot_response", "generated_answer",
         "generated_text", "output_text", "prediction", "ai_response", "outputs", "bot_message", "bot_answer",
-        "llm_response", "llm_output", "agent_response", "chatbot_response",
+        "llm_response", "llm_output", "agent_response", "chatbot_response", "response_body",
     ),
     "passages": (
         "passages", "contexts", "context", "retrieved_contexts", "retrieved_documents", "retrieved_docs",
         "retrieval_context", "documents", "evidence", "knowledge", "retrieved_context", "retrieved_passages",
-        "retrieved_chunks", "source_documents",
+        "retrieved_chunks", "source_documents", "source_nodes", "retrieved_nodes", "retriever_resources",
     ),
     "session": (
         "conversation", "conversation_id", "session_id", "session", "chat_id", "thread_id", "dialogue_id",
@@ -94,12 +94,37 @@ _FLAT = {
 """Field → objects that have it inside, in names such as `inputs.question` (LangSmith)."""
 
 
+_WORDS = re.compile(r"[A-Z]?[a-z]+\d*|[A-Z]+(?![a-z])|\d+")
+_REPLIES = frozenset(("answer", "response", "output", "reply", "completion", "prediction"))
+_MODELS = re.compile(r"(?:gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|phi|deepseek)\d*")
+_SPEAKERS = re.compile(
+    r"model|llms?|lm|ai|bot|chatbot|assistant|agent|rag|system|predicted|pred|candidate|generated|actual"
+)
+
+
 def _fits(name: str, field: str) -> bool:
     """Return whether a name is one of those of what is looked for."""
     outer, dot, inner = name.rpartition(".")
     if dot and fold_name(outer) in _FLAT.get(field, ()):
         name = inner
     return fold_name(name) in _FOLDED[field]
+
+
+def _is_of_model(name: str, given: Collection[str]) -> bool:
+    """Return whether a name says that a model replied: `gpt-4o_response`, beside an `answer` to compare.
+
+    Args:
+        name: one that is not known as a reply.
+        given: folded names that the user gave to something.
+    """
+    words = [word.casefold() for word in _WORDS.findall(name)]
+    if len(words) < 2 or fold_name(name) in given:
+        return False
+    if words[-1] in _REPLIES:
+        return any(_MODELS.fullmatch(word) or _SPEAKERS.fullmatch(word) for word in words)
+    # `answer_gpt_4o`, and not `response_model`, which may name the model, or `response_gpt4_tokens`.
+    rest = [word for word in words[1:] if len(word) > 2]
+    return words[0] in _REPLIES and bool(rest) and all(map(_MODELS.fullmatch, rest))
 
 
 def is_known(name: str) -> bool:
@@ -147,6 +172,11 @@ LAYOUTS: tuple[Layout, ...] = (
     Layout(
         "DeepEval", ("input", "actual_output"),
         {"user": "input", "reply": "actual_output", "passages": "retrieval_context"},
+    ),
+    # Its `inputs` are variables of the prompt.
+    Layout(
+        "Dify", ("query", "answer", "inputs"),
+        {"user": "query", "reply": "answer", "passages": "retriever_resources"},
     ),
     # Its `context` is what the bot should have been given, and `retrieval_context` what it was.
     Layout("DeepEval, its evidence", ("context", "retrieval_context"), {"passages": "retrieval_context"}),
@@ -227,6 +257,8 @@ class Reading:
                     chosen[field] = there
             else:
                 found = [name for name in names if _fits(name, field) and fold_name(name) not in given]
+                if found and field == "reply":
+                    found += [name for name in names if name not in found and _is_of_model(name, given)]
                 if len(found) > 1:
                     raise AmbiguousNameError(found, field)
                 if found:
@@ -293,7 +325,7 @@ def parse_mapping(text: str | None) -> dict[str, str]:
         UsageError: it is no such list.
     """
     found = dict[str, str]()
-    for part in filter(None, (text or "").split(",")):
+    for part in filter(None, re.split(r",(?=\s*\w+\s*=)", text or "")):
         field, equals, name = (one.strip() for one in part.partition("="))
         if not equals or not field or not name:
             raise UsageError(f"--map {part}: is no pair. Write user=question,reply=response.")

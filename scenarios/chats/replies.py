@@ -66,11 +66,16 @@ def _read_choices(choices: Any, where: str, reading: Reading) -> list[ChatMessag
         raise FormatError(f"{where}: no reply is found in it. Put its text there.")
     for _ in choices[1:]:
         reading.count(f"Other replies of a request left out ({where})")
-    first = choices[0]
+    first = min(choices, key=_get_index)
     message = first.get("message")
     if isinstance(message, Mapping):
         return read_chat_message({"role": "assistant", **message}, where, reading=reading)
     return read_reply(first.get("text", message), where, reading, 1)
+
+
+def _get_index(choice: Any) -> int:
+    index = choice.get("index") if isinstance(choice, Mapping) else None
+    return index if isinstance(index, int) else 0
 
 
 def _read_object(

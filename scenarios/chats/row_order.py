@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple
 
 from hallulab.scenarios.chats.values import FormatError, GroupedPart
 
+LATEST = 1e11
+"""Seconds after which a number of a time counts smaller units: until the year 5138."""
 _DOTTED = re.compile(r"(\d{1,9})\.(\d{1,6})")
 _ZONE = re.compile(r" ?(?:UTC|GMT)$")
 _FIX = (
@@ -47,6 +49,9 @@ def read_row_place(turn: str | None, time: str | None) -> RowPlace:
         return RowPlace(by, given, int(dotted[1]) + int(dotted[2]) / 1e6, "numbers")
     with suppress(ValueError):
         if isfinite(number := float(given)):
+            # Of a time, thousandths to billionths of seconds: browsers and servers count differently.
+            while by == "time" and abs(number) > LATEST:
+                number /= 1000
             return RowPlace(by, given, number, "numbers")
     with suppress(ValueError, OverflowError):
         when = datetime.fromisoformat(_ZONE.sub("+00:00", given))

@@ -10,20 +10,27 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from math import isnan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.cells import holds_words, is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat
-from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
-from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name, place_in
+from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence, require_words
+from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name, fold_names, place_in
 from hallulab.scenarios.chats.record import CHATBOT, MODEL, ChatContext, add_topic, build_conversation
 from hallulab.scenarios.chats.row_order import check_row_order, read_row_place
+from hallulab.scenarios.chats.span_files import ROW_PARENTS, is_span_row
 from hallulab.scenarios.chats.traces import extract_messages
-from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_chat_message
-from hallulab.scenarios.chats.values import FormatError, Groups, convert_to_text
+from hallulab.scenarios.chats.turns import (
+    ChatMessageRecord,
+    build_turns,
+    find_evidence,
+    is_internal,
+    read_chat_message,
+)
+from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, convert_to_text
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Turn
 
@@ -35,6 +42,14 @@ _DIALOGUE = ("messages", "passages")
 _ALONE = (_MESSAGE, _WHOLE_MESSAGE)
 """Kinds of rows that are one message."""
 _LAYOUTS_AT_ONCE = 1_000
+_ALL = "all"
+"""Conversation of all messages of a table, where none is named."""
+_MAYBE_REVERSED = (
+    "The first message is the assistant's, and the last one the user's: if the file runs from new to old, "
+    "sort it from old to new."
+)
+_BEFORE = fold_names("parent_message_id parent_uuid parent_message_uuid")
+"""Names of the message before a message, in trees of them."""
 _NO_REPLY = "without a reply"
 _NO_USER = "without a message of the user"
 
@@ -56,6 +71,12 @@ class _Columns(NamedTuple):
     names: Mapping[str, str]
 
 
+def require_unique(names: Sequence[str], place: str) -> None:
+    """Raise FormatError if a header has a name twice."""
+    if doubled := [name for name, count in Counter(names).items() if count > 1 and name]:
+        raise FormatError(f"the column {doubled[0]!r} is there twice. Rename one.", place)
+
+
 def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of rows, however they are ordered.
 
@@ -70,19 +91,29 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     choose = lru_cache(_LAYOUTS_AT_ONCE)(lambda names: _choose_columns(names, reading))
     left_out, unordered = Counter[str](), list[str]()
     with Groups() as groups:
+        branches = set[tuple[str, str]]()
         for number, row in enumerate(rows, start=1):
             try:
                 columns = choose(tuple(row.cells))
+                if columns.kind in _ALONE and is_internal(row.cells):
+                    left_out["as internal notes"] += 1
+                    continue
                 found = _read_row(row.cells, columns, reading)
                 session = found["session"] or _name_session(columns, number, reading)
+                _check_parent(row.cells, columns, session, branches)
             except FormatError as error:
                 reading.skip(FormatError(str(error), row.place), row.place)
                 continue
             groups.add(session, found["order"][2] or 0.0, row.line, {**found, "place": row.place})
         for session, parts in groups:
             place = parts[0].value["place"]
+            ends = [part.value["said"] for part in (parts[0], parts[-1]) if part.value["said"]]
+            speakers = [said[place]["role"] for said, place in zip(ends, (0, -1), strict=False)]
+            if session == _ALL and not parts[0].value["order"][0] and speakers == ["assistant", "user"]:
+                reading.note(_MAYBE_REVERSED)
             try:
                 if not check_row_order(session, parts):
+                    _check_turns(session, parts)
                     unordered.append(session)
                 joined = _join_rows(session, [part.value for part in parts], left_out)
                 yield ReadChat(place_in(path, place), joined)
@@ -126,14 +157,75 @@ def _name_session(columns: _Columns, number: int, reading: Reading) -> str:
     if name := columns.names.get("session"):
         raise FormatError(f"`{name}` is empty, so the message is of no conversation. Fill it in.")
     reading.note("No name says of which conversation a message is: all are one conversation.")
-    return "all"
+    return _ALL
+
+
+def _check_turns(session: str, parts: Sequence[GroupedPart]) -> None:
+    """Check that messages with the same turn are a message of the user and then a reply.
+
+    Raises:
+        FormatError: a reply stands first, or the numbers begin anew where no conversation is named.
+    """
+    for before, part in pairwise(parts):
+        (by, given, *_), (_, also, *_) = before.value["order"], part.value["order"]
+        if by != "turn" or given != also or tuple(part.value["kind"]) not in _ALONE:
+            continue
+        roles = [(one.value["said"] or [{"role": ""}])[0]["role"] for one in (before, part)]
+        if roles == ["assistant", "user"]:
+            raise FormatError(
+                f"the reply of turn {given[:40]!r} of the conversation {session[:40]!r} stands before the "
+                "user's message. Give each message a number of its own, or sort them.",
+                part.value["place"],
+            )
+        if session == _ALL and roles[0] == roles[1]:
+            raise FormatError(
+                f"turn {given[:40]!r} is there twice, so the rows are of several conversations. Say which "
+                "column has these: --map session=NAME.",
+                part.value["place"],
+            )
+
+
+def _check_parent(
+    cells: Mapping[str, Any], columns: _Columns, session: str, branches: set[tuple[str, str]]
+) -> None:
+    """Check that a row is a reply, or a message with at most one after it.
+
+    Args:
+        cells: of the row.
+        columns: their meaning.
+        session: the conversation of the row.
+        branches: conversation and message before it of the messages that were checked; this one's is added.
+
+    Raises:
+        FormatError: it stands within another row, or another message has the same one before it.
+    """
+    name = next((name for name in cells if fold_name(name) in (*ROW_PARENTS, *_BEFORE)), None)
+    if name is None or columns.kind == _DIALOGUE:
+        return
+    parent = "" if is_nothing(cells[name]) else convert_to_text(cells[name])
+    if columns.kind == _EXCHANGE:
+        if parent and is_span_row(cells):
+            raise FormatError(
+                f"`{name}`: the row is a step within another one, and no reply. Export the spans as JSON or "
+                "CSV, or keep the rows without it."
+            )
+    elif (session, parent) in branches and (parent or session == _ALL):
+        raise FormatError(
+            f"`{name}`: another message has {parent[:40]!r} before it, too, so the messages are a tree, and "
+            "no conversation. Keep one branch of it."
+            if parent
+            else f"`{name}`: is empty in several rows, so they are of several conversations. Say which "
+            "column has these: --map session=NAME."
+        )
+    else:
+        branches.add((session, parent))
 
 
 def _read_row(cells: Mapping[str, Any], columns: _Columns, reading: Reading) -> dict[str, Any]:
     """Return what a row says, as JSON: its messages, its session and order, and what stands beside."""
     found = {field: cells[name] for field, name in columns.names.items()}
     said = _read_said(found, columns)
-    evidence = _read_passages(found.get("passages"), columns, reading)
+    evidence = _read_passages(found.get("passages"), columns, reading) or _find_beside(cells, found, reading)
     last = next((place for place in reversed(range(len(said))) if said[place].role == "assistant"), None)
     if last is not None and evidence:
         said[last] = replace(said[last], evidence=(*said[last].evidence, *evidence))
@@ -225,7 +317,20 @@ def _read_passages(value: Any, columns: _Columns, reading: Reading) -> list[Foun
     if isinstance(found, str) and "|" in found and deepeval == ("retrievalcontext", "actualoutput"):
         found = found.split("|")
         reading.note(f"`{names['passages']}`: passages are separated by bars, as DeepEval writes them.")
-    return [one for one in extract_evidence(found, "passage") if not is_nothing(one.text)]
+    given = [one for one in extract_evidence(found, "passage") if not is_nothing(one.text)]
+    require_words(given, names["passages"])
+    return given
+
+
+def _find_beside(cells: Mapping[str, Any], found: Mapping[str, Any], reading: Reading) -> list[FoundEvidence]:
+    """Return the passages in an object that has the reply or the message, or in the row's `metadata`."""
+    places = {"reply": found.get("reply"), "user": found.get("user"), "metadata": cells.get("metadata")}
+    for what, cell in places.items():
+        value = unpack_cell(cell)
+        if isinstance(value, Mapping) and (given := find_evidence(value)):
+            reading.take("passages", f"{what} (context)")
+            return list(given)
+    return []
 
 
 def _read_cell(value: Any) -> str:

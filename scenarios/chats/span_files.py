@@ -8,12 +8,12 @@ Python's exporter and of Phoenix (`context`), and rows of data frames (`context.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
-from hallulab.scenarios.chats.reading import fold_keys, fold_name
+from hallulab.scenarios.chats.reading import fold_keys, fold_name, fold_names
 from hallulab.scenarios.chats.values import FormatError, list_in
 from hallulab.scenarios.files.json_text import MAX_DEPTH
 from hallulab.scenarios.text.wording import shorten_line
@@ -25,6 +25,11 @@ _LOGS = (("resourcelogs",), ("scopelogs", "instrumentationlibrarylogs"), ("logre
 _WRAPPERS = ("trace", "traces", "data")
 _COLUMN = "attributes."
 
+ROW_TRACES = fold_names("trace_id root_span_id root_run_id")
+ROW_PARENTS = fold_names("parent_id parent_span_id parent_run_id parent_observation_id span_parents")
+ROW_GIVEN, ROW_GAVE = fold_names("input inputs"), fold_names("output outputs")
+"""Names of a span's trace, of the span around it, of its input and of its output, where spans are rows."""
+
 
 def is_span(value: Mapping[str, Any]) -> bool:
     """Return whether a value is a span, a record of a log, or wraps some."""
@@ -34,6 +39,12 @@ def is_span(value: Mapping[str, Any]) -> bool:
     if "attributes" in own and bool({"context", "traceid"} & own.keys()):
         return True
     return any(is_span(first) for key in _WRAPPERS for first in _list_first(own.get(key)))
+
+
+def is_span_row(names: Iterable[str]) -> bool:
+    """Return whether names are those of a span as a row: trace, span around it, input and output."""
+    own = set(map(fold_name, names))
+    return all(own & set(known) for known in (ROW_TRACES, ROW_PARENTS, ROW_GIVEN, ROW_GAVE))
 
 
 def _list_first(wrapped: Any) -> list[Mapping[str, Any]]:

@@ -254,7 +254,8 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
                 reading.take("passages", span.names["passages"])
     for place, own in evidence.items():
         said[place] = replace(said[place], evidence=(*said[place].evidence, *own))
-    turns = build_turns(said)
+    about = next((span.about for span in spans if span.about is not None), None)
+    turns = build_turns(said, as_said=about is not None)
     if turns:
         for what in ("session", "time", "model", "topic"):
             if name := next((span.names[what] for span in spans if what in span.names), None):
@@ -263,7 +264,7 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
     return {
         "turns": [turn.model_dump(mode="json") for turn in (*turns[:-1], *add_topic(turns[-1:], topic))],
         "model": next((span.model for span in reversed(spans) if span.model), None),
-        "about": next((span.about for span in spans if span.about is not None), None),
+        "about": about,
     }
 
 
@@ -285,6 +286,8 @@ def _join_traces(
     session: str, rows: Sequence[GroupedPart], notes: _TraceNotes, reading: Reading
 ) -> Conversation:
     turns = list[Turn]()
+    # Of traces that began at once, one with more of the dialogue is later.
+    rows = sorted(rows, key=lambda row: (row.value["start"] or 0.0, len(row.value["turns"])))
     for row in rows:
         own = [Turn.model_validate(turn) for turn in row.value["turns"]]
         turns += _list_new(turns, own) if turns else own
@@ -316,15 +319,26 @@ def _extract_dialogue(spans: Sequence[TraceSpan], reading: Reading) -> list[Chat
     """Return what was said in a trace, the reply last; nothing where no span has a question and a reply."""
     roots = [span for span in spans if span.root and span.kind in ("other", "agent")]
     agents = [span for span in spans if span.kind == "agent" and not span.root]
+    if all(span.end is not None for span in agents):
+        # An agent that hands over, or works for another, ends before that one.
+        agents.sort(key=lambda span: span.end or 0.0, reverse=True)
     models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end or 0.0)
     replied = [_extract_reply(span, reading) for span in (*roots, *agents)]
     shown = next((reply for reply in replied if reply), None)
     # A model that is asked later for something else, such as the next questions, did not make the reply.
     models = [span for span in models if _extract_reply(span, reading) == shown] or models
-    for span in (*roots, *agents, *reversed(models)):
+    for span in (*roots, *agents):
         if said := _read_dialogue(span, reading):
             return said
-    return []
+    said = next((found for span in reversed(models) if (found := _read_dialogue(span, reading))), [])
+    if said and len({_find_question(span, reading) for span in models}) > 1:
+        reading.count("Traces whose reply is that of the last of several requests to models")
+    return said
+
+
+def _find_question(span: TraceSpan, reading: Reading) -> str | None:
+    said = extract_dialogue_part(span.given, "user", reading.mapping.get("user")).said
+    return next((one.text for one in reversed(said) if one.role == "user"), None)
 
 
 def _extract_reply(span: TraceSpan, reading: Reading) -> str | None:

@@ -17,10 +17,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hallulab.scenarios.chats.evidence import FoundEvidence, build_passages, extract_evidence
+from hallulab.scenarios.chats.cells import is_nothing
+from hallulab.scenarios.chats.evidence import FoundEvidence, build_passages, extract_evidence, require_words
 from hallulab.scenarios.chats.message_parts import MessageParts, read_parts, shorten_value
-from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name
-from hallulab.scenarios.chats.values import FormatError, NoWordsError
+from hallulab.scenarios.chats.reading import NAMES, Reading, fold_keys, fold_name, fold_names
+from hallulab.scenarios.chats.values import FormatError, NoWordsError, get_object
+from hallulab.scenarios.text.thoughts import leave_out_thoughts
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Step, Turn
 
@@ -40,12 +42,20 @@ ROLES: Mapping[str, Role] = {name: role for role, names in _SPEAKERS.items() for
 _FOLDED = {fold_name(name): role for name, role in ROLES.items()}
 _KNOWN = "`user`, `assistant`, `system` or `tool`"
 _ROLE_KEYS = ("role", "from", "speaker", "sender", "author", "type")
-_CONTENT_KEYS = ("content", "value", "text", "message", "parts", "body")
+_CONTENT_KEYS = ("content", "value", "text", "message", "parts", "body", "blocks")
+_SHOWN = {
+    **dict.fromkeys(fold_names("public is_public"), False),
+    **dict.fromkeys(fold_names("private is_private internal is_internal internal_note"), True),
+}
+"""Name → the truth value with which a message is not shown to the user."""
+_TRUTHS = {True: ("true", "yes", "1", "t", "y"), False: ("false", "no", "0", "f", "n")}
 _JOINT = "\n\n"
 _STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
 GREETING = "greeting"
 """Step with what the assistant said before the user's first message."""
 SYSTEM = _STEPS["system"]
+THOUGHTS = "thoughts"
+"""Step with a reply as the file has it, from which the thoughts of a model were left out."""
 TOPIC = "topic"
 """Step with the topic that a file gives for a turn."""
 
@@ -77,8 +87,13 @@ class _Open:
         later.steps, later.evidence = [], []
 
 
-def build_turns(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
-    """Put messages together to turns."""
+def build_turns(chat: Iterable[ChatMessageRecord], *, as_said: bool = False) -> tuple[Turn, ...]:
+    """Put messages together to turns; a model's thoughts within a reply become a step.
+
+    Args:
+        chat: the messages.
+        as_said: leave each reply as it is: verdicts of ours point into it.
+    """
     done: list[_Open] = []
     now, later = _Open(), _Open()
     for said in chat:
@@ -89,10 +104,13 @@ def build_turns(chat: Iterable[ChatMessageRecord]) -> tuple[Turn, ...]:
             now.asked.append(said.text)
         elif said.role == "assistant":
             now.take_in(later)
+            spoken = said.text if as_said else leave_out_thoughts(said.text).text
+            if spoken != said.text:
+                now.steps.append(Step(name=THOUGHTS, text=said.text))
             if now.asked:
-                now.replied.append(said.text)
-            elif said.text:
-                now.steps.append(Step(name=GREETING, text=said.text))
+                now.replied.append(spoken)
+            elif spoken:
+                now.steps.append(Step(name=GREETING, text=spoken))
         beside = later if now.replied and said.role != "assistant" else now
         if said.role in _STEPS:
             beside.steps.append(Step(name=_STEPS[said.role], text=said.text))
@@ -139,6 +157,10 @@ def read_chat_message(
     content, at = message.get(key), f"{where}.{key}"
     parts = read_parts(content, at)
     _tell_left_out(parts, at, reading)
+    # Vercel's AI SDK 4 has the calls of tools beside the words, and again among `parts`.
+    beside = message.get("toolInvocations")
+    if isinstance(beside, list) and key != "parts":
+        parts.read_tools(beside)
     text = parts.join()
     if text is None and isinstance(message.get("refusal"), str):
         text = message["refusal"]
@@ -220,6 +242,15 @@ def _read_role(role: Any, where: str) -> Role:
     return known
 
 
+def is_internal(message: Mapping[str, Any]) -> bool:
+    """Return whether a message says that only colleagues see it, as notes in tickets do."""
+    return any(
+        str(one).strip().casefold() in _TRUTHS[shown]
+        for name, one in message.items()
+        if (shown := _SHOWN.get(fold_name(name))) is not None
+    )
+
+
 def read_content(content: Any, where: str) -> str | None:
     """Return the text of a message's content: a text, or parts that are texts; None for null.
 
@@ -232,6 +263,16 @@ def read_content(content: Any, where: str) -> str | None:
 
 
 def find_evidence(value: Mapping[str, Any]) -> tuple[FoundEvidence, ...]:
-    """Return the evidence under the first known key of a value; nothing where there is none."""
-    key = next((key for key in NAMES["passages"] if value.get(key)), None)
-    return () if key is None else tuple(extract_evidence(value[key], key))
+    """Return the evidence under the first known key of a value, or of its `metadata`; nothing without one.
+
+    Raises:
+        FormatError: it has names of passages only.
+    """
+    for place in (value, get_object(value, "metadata")):
+        own = fold_keys(place)
+        for key in NAMES["passages"]:
+            if (given := own.get(fold_name(key))) and not is_nothing(given):
+                found = tuple(extract_evidence(given, key))
+                require_words(found, key)
+                return found
+    return ()

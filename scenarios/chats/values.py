@@ -187,13 +187,18 @@ def _has_lines(path: Path) -> bool:
 
 def _unwrap(value: Any) -> Iterator[Value]:
     """Yield an object, or the objects of the list that it only wraps, as the answers of many APIs do."""
-    for key in _WRAPPERS:
-        listed = value.get(key) if isinstance(value, Mapping) else None
-        if isinstance(listed, list) and listed and all(isinstance(one, Mapping) for one in listed):
-            for number, one in enumerate(listed, start=1):
-                yield Value(f"line 1, {key} {number}", 1, one)
-            return
-    yield Value("line 1", 1, value)
+    lists = {
+        key: listed
+        for key in _WRAPPERS
+        if isinstance(value, Mapping) and isinstance(listed := value.get(key), list) and listed
+        and all(isinstance(one, Mapping) for one in listed)
+    }  # fmt: skip
+    if len(lists) != 1:
+        yield Value("line 1", 1, value)
+        return
+    for key, listed in lists.items():
+        for number, one in enumerate(listed, start=1):
+            yield Value(f"line 1, {key} {number}", 1, one)
 
 
 class Element(NamedTuple):

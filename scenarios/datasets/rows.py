@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.cells import unpack_cell
-from hallulab.scenarios.chats.evidence import extract_evidence
+from hallulab.scenarios.chats.evidence import are_names, extract_evidence
 from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, fold_name
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine, build_labelled_reply
@@ -133,6 +133,7 @@ def rename_row(row: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
             ours.pop(name, None)
     if "passages" in ours:
         ours["passages"] = _read_passages(ours["passages"])
+        _require_words(ours["passages"])
     if (label := _find(row, _LABELS, "label")) is not None and not isinstance(row[label], bool):
         ours["label"] = _read_label(label, row[label], reading)
     elif label is not None:
@@ -174,6 +175,17 @@ def _read_passages(value: Any) -> Any:
     ]
 
 
+def _require_words(passages: Any) -> None:
+    """Raise FormatError if passages are only named; what is no list of passages is left to the check."""
+    listed = passages if isinstance(passages, list) else []
+    texts = [one.get("text") if isinstance(one, Mapping) else one for one in listed]
+    if all(isinstance(text, str) for text in texts) and are_names(map(str, texts)):
+        raise FormatError(
+            f"passages: {str(texts[0])[:60]!r} is the name of a passage, and not its words. Put its words "
+            "there."
+        )
+
+
 def _find(row: Mapping[str, Any], names: Iterable[str], what: str) -> str | None:
     """Return the name in a row that is one of `names` and has a value; None: there is none.
 
@@ -194,6 +206,11 @@ def _read_label(name: str, value: Any, reading: Reading) -> bool:
     text = str(value).strip().casefold().replace("_", " ").replace("-", " ")
     if (said := _WORDS.get(text)) is not None:
         return said
+    if isinstance(value, list | Mapping):
+        raise FormatError(
+            f"{name}: is a list or an object. Give places as `spans`: objects with `start` and `end`; and as "
+            "`label`: true for a hallucinated reply, else false."
+        )
     if (truth := _TRUTH.get(text)) is None:
         raise FormatError(
             f"{name}: {json.dumps(value, ensure_ascii=False)[:60]} is no label. Give `label`: true for a "
@@ -211,7 +228,14 @@ def _means_hallucinated(name: str) -> bool:
 def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
     """Return spans with places in code points; what is no list of objects is left to the check."""
     listed = unpack_cell(value)
-    if not isinstance(reply, str) or not isinstance(listed, list):
+    if not isinstance(listed, list):
+        return listed
+    if any(isinstance(one, Mapping) and isinstance(one.get("result"), list) for one in listed):
+        raise FormatError(
+            f"{name}: is written as by Label Studio. Give the `value` of each of its results: an object with "
+            "`start`, `end` and `text`."
+        )
+    if not isinstance(reply, str):
         return listed
     if not all(isinstance(one, Mapping) and {"start", "end"} <= one.keys() for one in listed):
         return listed

@@ -289,7 +289,10 @@ def _extract(path: Path, suffix: str, conversion: Conversion) -> tuple[DocumentL
     if suffix not in _TEXTS:
         return DocumentLabels(), conversion.read(path, content)
     try:
-        found = Extracted(content.decode("utf-8-sig").replace("\x00", ""))
+        if b"\x1b$" in content:  # Japanese in ISO-2022, whose bytes are valid UTF-8
+            found = conversion.read(path, content)
+        else:
+            found = Extracted(content.decode("utf-8-sig").replace("\x00", ""))
     except UnicodeDecodeError:
         found = conversion.read(path, content)
     text = found.text.replace("\r\n", "\n").replace("\r", "\n")

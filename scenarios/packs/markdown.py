@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator
 
 _HEADING = re.compile(r"#{1,6}[ \t]+(?P<title>[^ \t\n].*)")
+_ATTRIBUTES = re.compile(r"[ \t]{1,10}\{:?[ \t]{0,10}[#.][^{}\n]{1,200}\}$")
+"""Name and classes of a heading, as Pandoc and its like write them: `{#fees .new}`."""
+_SIGN = re.compile(
+    r"(?P<code>`[^`\n]*`)|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,31});)"
+    r"|<sup>(?P<raised>[^<>\n]{1,20})</sup>|<sub>(?P<lowered>[^<>\n]{1,20})</sub>|<br[ \t]{0,5}/?>"
+)
+"""Entities, raised and lowered numbers and line ends that Markdown has from HTML; or code, which is kept."""
+_OF_MARKDOWN = frozenset("<>&|*_`#\\[]")
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<rest>[^\n]*)")
 _UNDERLINE = re.compile(r" {0,3}(?P<sign>=+|--+)[ \t]*")
 _NO_PARAGRAPH = re.compile(r"[ \t]*(?:[#>|<]|[-*+][ \t]|\d{1,9}[.)][ \t]|```|~~~)| {4}|\t")
@@ -28,14 +37,35 @@ def clean_markdown(text: str, mdx: bool = False) -> str:
         mdx: whether it is MDX: what it imports and exports, its comments and the tags of components go, too.
     """
     text = _drop_comments(text, "-->")
-    if not mdx:
-        return "\n".join(_write_headings(text.split("\n")))
+    if mdx:
+        text = _drop_comments(text, "*/}")
     lines = [
-        line if code else _COMPONENT.sub("", line)
-        for line, code in _mark_code(_drop_comments(text, "*/}").split("\n"))
-        if code or not _MDX.fullmatch(line)
+        line if code else _clean_line(line, mdx)
+        for line, code in _mark_code(text.split("\n"))
+        if code or not (mdx and _MDX.fullmatch(line))
     ]
     return "\n".join(_write_headings(lines))
+
+
+def _clean_line(line: str, mdx: bool) -> str:
+    """Return a line without components and its heading's attributes; entities and raised numbers as text."""
+    if mdx:
+        line = _COMPONENT.sub("", line)
+    if _HEADING.fullmatch(line):
+        line = _ATTRIBUTES.sub("", line)
+    return _SIGN.sub(_write_sign, line) if "&" in line or "<" in line else line
+
+
+def _write_sign(found: re.Match[str]) -> str:
+    if found["entity"]:
+        text = html.unescape(found["entity"])
+        return found["entity"] if text in _OF_MARKDOWN else text
+    if found["raised"] is not None:
+        mark = found["raised"].strip()
+        if mark.strip("[]").isdecimal():
+            return f" [{mark.strip('[]')}]" if mark.startswith("[") else f"^{mark}"
+        return mark
+    return found["lowered"] or found["code"] or " "
 
 
 def find_heading(text: str) -> tuple[int, int, str] | None:
@@ -44,7 +74,7 @@ def find_heading(text: str) -> tuple[int, int, str] | None:
     for line, code in _mark_code(text.split("\n")):
         if not code and (found := _HEADING.fullmatch(line)):
             # Step by step: a pattern of the closing `#` takes time with the cube of the spaces in a line.
-            title = found["title"].rstrip(" \t").rstrip("#").rstrip(" \t")
+            title = _ATTRIBUTES.sub("", found["title"].rstrip(" \t").rstrip("#").rstrip(" \t"))
             return begin, begin + len(line), title or "#"
         begin += len(line) + 1
     return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from hallulab.agents.models import complaints, thoughts, token_watch, written_calls
+from hallulab.agents.models import complaints, token_watch, written_calls
 from hallulab.agents.users import leaked_plans
 from hallulab.detectors.base import reading
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
@@ -52,6 +52,7 @@ from hallulab.scenarios.text import (
     page_marks,
     scripts,
     spans,
+    thoughts,
     wording,
     words,
 )

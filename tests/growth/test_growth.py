@@ -20,7 +20,6 @@ FOLDERS = (
 )  # fmt: skip
 MODULES = (
     "agents.models.complaints",
-    "agents.models.thoughts",
     "agents.models.token_watch",
     "agents.models.written_calls",
     "agents.users.leaked_plans",
@@ -48,6 +47,7 @@ ELSEWHERE = {
         compare_side_by_side require_measured find_format
         list_entries count_all_verdicts collect_places
         list_in list_objects get_object get_text convert_to_text recognize_object is_reply read_text
+        is_span_row is_internal require_unique
         require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
         read_counts fold_name fold_names parse_mapping place_in is_known find_encoding
     """,
@@ -67,7 +67,7 @@ ELSEWHERE = {
         read_mlflow_spans read_content_of read_event extract_dialogue_part find_spans read_body fold_keys
         read_timestamp read_traces build_turns read_chat_message find_evidence
         read_json_values format_of build_attribute_tree read_rows find_kind open_chats find_separator
-        holds_words check_row_order read_row_place
+        holds_words check_row_order read_row_place read_cells require_words are_names
     """,
     "called by `make_batch`, `measure` or `judge_blocks`, which are in the table": """
         compare_stems measure_extra_features measure_word_features compute_reply_scores make_terms

@@ -17,7 +17,15 @@ _NOT_SAID = (
 _AROUND = ("aside", "footer")
 """Elements that stand beside the text, unless they are in it."""
 _ROLES = ("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog")
-_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_HIDING = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|text-decoration(?:-line)?\s*:[^;]*\bline-through)\b",
+    re.IGNORECASE,
+)
+"""A style that hides an element, or strikes it out."""
+_NOTES = re.compile(
+    r"(?:^|[-_\s])(?:note|admonition|callout|warning|tip|info|important)(?:$|[-_\s])", re.IGNORECASE
+)
+"""Names of what stands beside a text and belongs to it."""
 _COOKIES = re.compile(r"(?:^|[-_\s])(?:cookies?|gdpr|consent)(?:$|[-_\s])", re.IGNORECASE)
 _DECLARED = re.compile(
     rb"<\?xml[^>]{1,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})|<meta[^>]{1,400}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})",
@@ -81,7 +89,18 @@ def _is_unsaid(element: Tag) -> bool:
         return True
     if element.get("role") in _ROLES or _HIDING.search(str(element.get("style", ""))):
         return True
-    if element.name in _AROUND and not element.find_parent(("main", "article")):
-        return True
     names = " ".join([str(element.get("id", "")), *map(str, element.get_attribute_list("class"))])
+    if element.name in _AROUND and not element.find_parent(("main", "article")):
+        # A book has its footnotes there, by their kind.
+        kind = f"{element.get('epub:type', '')} {element.get('role', '')}"
+        if element.name == "footer" or not (kind.strip() or _NOTES.search(names)):
+            return True
+    if "mw-editsection" in names or (element.name == "a" and _is_mark(element)):
+        return True
     return element.name in ("div", "section", "aside") and _COOKIES.search(names) is not None
+
+
+def _is_mark(link: Tag) -> bool:
+    """Return whether a link is only a sign for the address of its heading, as `¶` or `#`."""
+    text = link.get_text(strip=True)
+    return len(text) < 3 and not any(map(str.isalnum, text)) and link.find_parent(_HEADINGS) is not None

@@ -32,6 +32,10 @@ def write_marks(page: Tag) -> None:
     footnotes = {element.get_text(strip=True) for element in raised if not before[id(element)].strip()}
     for element in raised:
         element.replace_with(NavigableString(_raise(element, before[id(element)], footnotes)))
+    for element in page.find_all("a"):
+        kind = f"{element.get('epub:type', '')} {element.get('role', '')}"
+        if "noteref" in kind and not element.find_parent("sup") and "[" not in element.get_text():
+            element.replace_with(NavigableString(f" [{element.get_text(strip=True)}]"))
     for element in page.find_all("sub"):
         element.replace_with(NavigableString(_lower(element)))
     for name, sign in (("msup", "^"), ("msub", "_"), ("mfrac", "/")):

@@ -245,10 +245,11 @@ def _read_table(cells: list[list[Row]]) -> list[_PdfBlock]:
     rows: list[list[str]] = []
     close = min(steps) * 1.15 if max(steps) > 1.3 * min(steps) else 0.0
     right_to_left = is_right_to_left(" ".join(_say(cell) for row in cells for cell in row))
-    for number, row in enumerate(cells[:end]):
-        texts = [_say(cell) for cell in (row[::-1] if right_to_left else row)]
+    told = [[_say(cell) for cell in (row[::-1] if right_to_left else row)] for row in cells[:end]]
+    centred = _find_centred(told, steps, close)
+    for number, texts in enumerate(told):
         wrapped = number and steps[number - 1] <= close and (not texts[0] or sum(map(bool, texts)) == 1)
-        if wrapped:
+        if wrapped or number in centred:
             rows[-1] = [f"{one} {more}".strip() for one, more in zip(rows[-1], texts, strict=True)]
         else:
             rows.append(texts)
@@ -259,6 +260,26 @@ def _read_table(cells: list[list[Row]]) -> list[_PdfBlock]:
         shown = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
         lines = "\n".join([shown[0], "|" + " --- |" * len(rows[0]), *shown[1:]])
     return [_PdfBlock((lines,), False), *_read_prose(below)]
+
+
+def _find_centred(rows: Sequence[Sequence[str]], steps: Sequence[float], close: float) -> set[int]:
+    """Return the lines that go on with a row before its first cell: this stands in the middle, or below.
+
+    Args:
+        rows: the lines of a table, each with the texts of its cells.
+        steps: the distances between them.
+        close: lines of one row are as near as that, at most.
+    """
+    found = set[int]()
+    begin = 0
+    for end in range(1, len(rows) + 1):
+        if end < len(rows) and steps[end - 1] <= close:
+            continue
+        # The first lines may be a head, which has no first cell.
+        if begin and not rows[begin][0] and sum(bool(row[0]) for row in rows[begin:end]) == 1:
+            found |= set(range(begin + 1, end))
+        begin = end
+    return found
 
 
 def _read_prose(lines: Sequence[Phrase]) -> list[_PdfBlock]:

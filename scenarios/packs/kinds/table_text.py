@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from itertools import islice
 
@@ -12,6 +13,7 @@ from hallulab.scenarios.packs.kinds.text import decode
 
 _SEPARATORS = ",;\t|"
 _ROWS_TRIED = 100
+_DIGIT = re.compile(r"\d")
 
 
 def read(content: bytes) -> Extracted:
@@ -23,9 +25,8 @@ def read(content: bytes) -> Extracted:
         separator, text = first[4], rest
     else:
         separator = _find_separator(text)
-    return Extracted(
-        write_table(list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))), notes=notes
-    )
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    return Extracted(write_sheet(rows), notes=notes)
 
 
 def _find_separator(text: str) -> str:
@@ -43,6 +44,41 @@ def _find_separator(text: str) -> str:
 
 LARGEST_TABLE = 10_000_000
 """Cells of a table at most, empty ones included."""
+
+
+def write_sheet(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as tables, each under the lines that stand alone above its head.
+
+    An empty row ends a table if a head follows it: a row of words over one with a number.
+
+    Raises:
+        ValueError: a table would have too many cells.
+    """
+    texts: list[str] = []
+    begin = 0
+    for place in range(1, len(rows) + 1):
+        if place == len(rows) or (not any(rows[place - 1]) and _is_head(rows[place : place + 2])):
+            texts += _write_titled(rows[begin:place])
+            begin = place
+    return "\n\n".join(texts)
+
+
+def _is_head(rows: Sequence[Sequence[str]]) -> bool:
+    return (
+        len(rows) == 2
+        and sum(map(bool, rows[0])) > 1
+        and not _DIGIT.search("".join(rows[0]))
+        and _DIGIT.search("".join(rows[1])) is not None
+    )
+
+
+def _write_titled(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines that stand alone above a table, and the table."""
+    filled = [row for row in rows if any(row)]
+    alone = len(filled) if len(filled) == 1 else 0  # a column of more is a table
+    wide = next((place for place, row in enumerate(filled) if sum(map(bool, row)) > 1), alone)
+    titles = [" ".join("".join(row).split()) for row in filled[:wide]]
+    return [*titles, table] if (table := write_table(filled[wide:])) else titles
 
 
 def write_table(rows: Sequence[Sequence[str]]) -> str:

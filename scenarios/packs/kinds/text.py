@@ -8,6 +8,7 @@ import re
 from hallulab.scenarios.packs.kinds import Extracted
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_MENDED = "UTF-8 with bytes of windows-1252"
 _SAMPLE = 200_000
 """Bytes that are looked at to find out an encoding."""
 _SHARE = 0.8
@@ -20,6 +21,17 @@ _OTHERS = (
     *("cp1252", "cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "cp949"),
 )
 """Encodings of the web that are guessed."""
+
+
+_ESCAPES = (b"\x1b$B", b"\x1b$@")
+"""Beginnings of Japanese in ISO-2022-JP, whose bytes are ASCII."""
+_LETTER = re.compile(
+    rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+    rb"|(?P<cut>[\xe0-\xf4][\x80-\xbf]{1,2})|(?P<wrong>[\x80-\xff])"
+)
+"""A letter beyond ASCII in UTF-8, one that is cut off, or a byte that is none."""
+_MOST_WRONG = 0.25
+"""Wrong ones for each right one in a text that is UTF-8 all the same, at most."""
 
 
 def decode(content: bytes, declared: str | None = None) -> tuple[str, str]:
@@ -42,7 +54,25 @@ def decode(content: bytes, declared: str | None = None) -> tuple[str, str]:
     if found is not None and found.name not in ("utf-16le", "utf-16be"):
         return content.decode(found.codec_info.name, "replace"), found.name
     name = _guess(content)
+    if name == _MENDED:
+        return _mend(content), name
     return content.decode(name, "replace"), name
+
+
+def _mend(content: bytes) -> str:
+    """Return UTF-8 in which some bytes are of windows-1252, as where two files were put together."""
+
+    def mend(found: re.Match[bytes]) -> bytes:
+        if found["cut"]:
+            return b""
+        return found[0].decode("windows-1252", "replace").encode() if found["wrong"] else found[0]
+
+    return _LETTER.sub(mend, content).decode("utf-8", "replace")
+
+
+def _is_nearly_utf8(content: bytes) -> bool:
+    right = [found["cut"] is None and found["wrong"] is None for found in _LETTER.finditer(content)]
+    return right.count(False) <= _MOST_WRONG * right.count(True)
 
 
 def _is_utf8(content: bytes) -> bool:
@@ -55,12 +85,16 @@ def _is_utf8(content: bytes) -> bool:
 
 def _guess(content: bytes) -> str:
     """Return the encoding of a text that declares none."""
+    if any(mark in content[:_SAMPLE] for mark in _ESCAPES):
+        return "iso2022_jp"
     if _is_utf8(content):
         return "utf-8"
     sample = content[:_SAMPLE]
     for offset, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         if sample[offset::2].count(0) > len(sample) / 4:
             return name
+    if _is_nearly_utf8(sample):
+        return _MENDED
     if _is_western(sample.decode("windows-1252", "replace")):
         return "windows-1252"
     from charset_normalizer import from_bytes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hallulab.scenarios.packs.kinds import Extracted, note_pictures
 from hallulab.scenarios.packs.kinds.number_formats import show
 from hallulab.scenarios.packs.kinds.parts import open_archive
-from hallulab.scenarios.packs.kinds.table_text import LARGEST_TABLE, write_table
+from hallulab.scenarios.packs.kinds.table_text import LARGEST_TABLE, write_sheet
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
@@ -37,7 +37,7 @@ def read(content: bytes) -> Extracted:
         rows, hidden = _read_rows(sheet)
         if hidden:
             notes.append(f"hidden rows and columns of the sheet {sheet.title} were left out: {hidden}")
-        if table := write_table(rows):
+        if table := write_sheet(rows):
             written.append(f"## {sheet.title}\n\n{table}")
     if unknown := _count_unknown(content, book.worksheets):
         notes.append(f"formulas without a saved value: {unknown}; open and save it to compute them")
@@ -49,7 +49,7 @@ def read(content: bytes) -> Extracted:
 def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
     """Return the rows that are shown, from the first to the last column with text.
 
-    Also returns how many rows and columns with text are hidden.
+    Of several empty rows one is returned. Also returns how many rows and columns with text are hidden.
     """
     hidden_rows = {number for number, row in sheet.row_dimensions.items() if row.hidden}
     hidden_columns = {
@@ -84,7 +84,14 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
         raise ValueError(f"its sheet {sheet.title} has more than {LARGEST_TABLE:,} cells")
     left_out = sum(row in texts for row in hidden_rows)
     left_out += len(hidden_columns & {column for cells in texts.values() for column in cells})
-    return [[cells.get(column, "") for column in wanted] for cells in shown.values()], left_out
+    rows: list[list[str]] = []
+    last = 0
+    for row, cells in shown.items():
+        if rows and row > last + 1:
+            rows.append([])
+        rows.append([cells.get(column, "") for column in wanted])
+        last = row
+    return rows, left_out
 
 
 def _count_unknown(content: bytes, sheets: list[Worksheet]) -> int:

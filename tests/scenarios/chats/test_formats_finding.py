@@ -46,8 +46,8 @@ INFO = ChatFormat(
 """
 OURS = list_formats()
 GENERAL = [
-    "openai", "sharegpt", "otel", "openinference", "mlflow", "langfuse", "csv", "jsonl", "parquet",
-    "ragtruth", "hf", "excel", "otlp", "wildchat", "ragas", "deepeval", "json-rows",
+    "openai", "sharegpt", "otel", "openinference", "mlflow", "langfuse", "span-rows", "csv", "jsonl",
+    "parquet", "ragtruth", "hf", "excel", "otlp", "wildchat", "ragas", "deepeval", "json-rows",
 ]  # fmt: skip
 """Formats that are asked after those of one tool, in this order, because a value may fit several."""
 WRITTEN = [

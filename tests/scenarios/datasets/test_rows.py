@@ -61,6 +61,15 @@ def test_our_own_names_say_nothing(tmp_path: Path) -> None:
             "spans: the label [0, 2) has the words '6 euros', and 'It' stands there, counted in "
             "characters, UTF-16 units or bytes. Correct the offsets.",
         ),
+        (
+            {"contexts": ["doc_1", "kb/fees.md#3"], "label": True},
+            "passages: 'doc_1' is the name of a passage, and not its words. Put its words there.",
+        ),
+        ({"label": [[0, 2, "HALL"]]}, "label: is a list or an object. Give places as `spans`: objects with"),
+        (
+            {"annotations": [{"result": [{"value": {"start": 0, "end": 2}}]}]},
+            "annotations: is written as by Label Studio. Give the `value` of each of its results:",
+        ),
     ],
 )
 def test_a_row_that_can_be_read_in_two_ways_or_none_is_refused(

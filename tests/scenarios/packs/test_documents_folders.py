@@ -108,6 +108,7 @@ def test_ligatures_soft_hyphens_and_combining_accents_are_one_text(tmp_path: Pat
         ("Плата 5 рублей в неделю за дрель, за пилу 6 рублей.".encode("cp1251"), "cp1251"),
         ("\ufeffUm 9 Uhr öffnet der Laden.".encode("utf-16-le"), "utf-16-le"),
         ("Um 9 Uhr öffnet der Laden.".encode("utf-16-be"), "utf-16-be"),
+        ("工具は七日間借りられます。".encode("iso2022_jp"), "iso2022_jp"),
     ],
 )
 def test_a_text_in_another_encoding_is_read_and_named(tmp_path: Path, content: bytes, encoding: str) -> None:
@@ -115,6 +116,14 @@ def test_a_text_in_another_encoding_is_read_and_named(tmp_path: Path, content: b
     found = read(tmp_path)
     assert found.documents[0].text == content.decode(encoding).lstrip("\ufeff")
     assert found.notes == (f"{tmp_path}/a.txt: is not UTF-8, and was read as {encoding}",)
+
+
+@pytest.mark.parametrize("end", [" 6 €".encode("cp1252"), " 6 €".encode()[:-1]])
+def test_some_wrong_bytes_do_not_spoil_the_other_letters(tmp_path: Path, end: bytes) -> None:
+    put(tmp_path, a__txt="Die Gebühr beträgt für Größere 5 €.".encode() + end)
+    found = read(tmp_path)
+    assert found.documents[0].text.removesuffix(" €") == "Die Gebühr beträgt für Größere 5 €. 6"
+    assert found.notes[0].endswith("a.txt: is not UTF-8, and was read as UTF-8 with bytes of windows-1252")
 
 
 def test_nul_is_left_out_and_a_form_feed_parts_paragraphs(tmp_path: Path) -> None:

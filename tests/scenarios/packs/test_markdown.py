@@ -20,6 +20,10 @@ from hallulab.scenarios.packs.markdown import clean_markdown, find_heading
         ("```\n<!-- code -->\n```", "```\n<!-- code -->\n```"),
         ("Write `<!-- x -->`.", "Write `<!-- x -->`."),
         ("```\nA\n=\n```", "```\nA\n=\n```"),
+        ("# Fees {#fees .new}\n\nA {b}", "# Fees\n\nA {b}"),
+        ("5 &euro; &amp; `&euro;`<br>next", "5 € &amp; `&euro;` next"),
+        ("10<sup>3</sup>, H<sub>2</sub>O, 1<sup>st</sup>, 50<sup>[1]</sup>", "10^3, H2O, 1st, 50 [1]"),
+        ("```\n5 &euro;\n```", "```\n5 &euro;\n```"),
     ],
 )
 def test_comments_go_and_headings_are_written_in_one_form(text: str, cleaned: str) -> None:

@@ -24,6 +24,8 @@ def read(body: str) -> list[str]:
         ("<p>The 1<sup>st</sup> of May", "The 1st of May"),
         ("<p>H<sub>2</sub>O and CO<sub>2</sub>", "H2O and CO2"),
         ("<p>log<sub>2</sub>8 and x<sub>i</sub>", "log_2 8 and x_i"),
+        ("<p>In 2019<a epub:type=noteref>1</a> it was 1", "In 2019 [1] it was 1"),
+        ("<p>In 2019<a role=doc-noteref>1</a> it was 1", "In 2019 [1] it was 1"),
         ("<math><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>x</mi><mn>2</mn></msup></math>", "1/2x^2"),
     ],
 )
@@ -80,13 +82,34 @@ def test_the_cells_of_a_table_stay_in_their_columns(body: str, lines: list[str])
         *(f"<div {about}>x</div>" for about in ("class='cookie-banner'", "id=cookie", "role=navigation")),
         *(
             f"<p {about}>x</p>"
-            for about in ("hidden", "style='color: red; display: none'", "aria-hidden=true")
+            for about in (
+                "hidden",
+                "style='color: red; display: none'",
+                "style='text-decoration: line-through'",
+                "aria-hidden=true",
+            )
         ),
         "<!-- x -->",
     ],
 )
 def test_what_is_hidden_or_stands_around_the_text_is_left_out(hidden: str) -> None:
     assert read(f"<p>A saw.</p>{hidden}<p>A drill.</p>") == ["A saw.", "A drill."]
+
+
+@pytest.mark.parametrize("about", ["epub:type=footnote", "role=doc-footnote", "class='note warning'"])
+def test_a_note_of_a_page_is_text(about: str) -> None:
+    assert read(f"<p>A saw.</p><aside {about}>From May on.</aside>") == ["A saw.", "From May on."]
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "<a class=headerlink href='#fees'>¶</a>", "<a href='#fees'>#</a>", "<a href='#fees'>\u200b</a>",
+        "<span class=mw-editsection>[<a>edit</a>]</span>",
+    ],
+)  # fmt: skip
+def test_a_mark_for_the_address_of_a_heading_is_no_text(mark: str) -> None:
+    assert html.read(f"<h1>Fees{mark}</h1><p>2 euros").title == "Fees"
 
 
 def test_the_main_part_of_a_page_is_read_alone_with_its_asides() -> None:

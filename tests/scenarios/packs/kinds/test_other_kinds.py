@@ -36,6 +36,12 @@ TABLE = "| Tool | Fee |\n| --- | --- |\n"
         (b"sep=~\nTool~Fee\nDrill~5", f"{TABLE}| Drill | 5 |"),
         (b"Tool,Fee\na|b,5\n", f"{TABLE}| a\\|b | 5 |"),
         (b"Tool;Fee\nDrill;4,50\nSaw;6,00\n", f"{TABLE}| Drill | 4,50 |\n| Saw | 6,00 |"),
+        (b"Fees of 2026,\n,\nTool,Fee\nDrill,5\n", f"Fees of 2026\n\n{TABLE}| Drill | 5 |"),
+        (b"Tool,Fee\nDrill,5\n,\nSaw,6\n", f"{TABLE}| Drill | 5 |\n| Saw | 6 |"),
+        (
+            b"Tool,Fee\nDrill,5\n,\nLate,Price\nday,2\n",
+            f"{TABLE}| Drill | 5 |\n\n| Late | Price |\n| --- | --- |\n| day | 2 |",
+        ),
         (
             b"Tool,Fee\nDrill,5,new\nSaw\n",
             "| Tool | Fee | |\n| --- | --- | --- |\n| Drill | 5 | new |\n| Saw | | |",

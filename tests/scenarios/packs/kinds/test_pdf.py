@@ -104,6 +104,19 @@ def test_lines_of_a_cell_are_joined() -> None:
     )
 
 
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_row_whose_first_cell_stands_in_the_middle_or_below_is_one(place: int) -> None:
+    page: list[Text] = [(60, 700, "Grain"), (160, 700, "When"), (400, 700, "Crowns")]
+    for top, grain, crowns in ((670, "Rye", "4"), (620, "Oats", "3")):
+        page += [(160, top, "Only on days"), (160, top - 12, "on which the"), (160, top - 24, "weir is open")]
+        page += [(60, top - 12 * place, grain), (400, top - 12 * place, crowns)]
+    assert read(page).text == (
+        "| Grain | When | Crowns |\n| --- | --- | --- |\n"
+        "| Rye | Only on days on which the weir is open | 4 |\n"
+        "| Oats | Only on days on which the weir is open | 3 |"
+    )
+
+
 def test_ligatures_and_hyphens_at_the_end_of_lines_are_undone() -> None:
     font = "/Type1/BaseFont/Helvetica/Encoding<</BaseEncoding/WinAnsiEncoding/Differences[1/fi/ffi]>>"
     lines = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.agents.models.thoughts import Spoken, leave_out_thoughts
+from hallulab.scenarios.text.thoughts import Spoken, leave_out_thoughts
 from tests.recordings_read import read_answers
 
 REPLY = "A lost item is replaced. It costs 3 €."
