@@ -245,6 +245,15 @@ def find_declining(sentence: str) -> list[Region]:
     return [clause for clause, said in clauses if _tells_lack(said) and not _SPEAKER.search(said)]
 
 
+def is_pointing(sentence: str) -> bool:
+    """Return whether a sentence only says whom to ask or where to look, without a name, number or address.
+
+    >>> is_pointing("Please contact the help desk."), is_pointing("Please call 1915.")
+    (True, False)
+    """
+    return _adds_nothing(_POINTING, _write_plainly(sentence))
+
+
 def classify_reply(reply: str) -> ReplyKind | None:
     """Return what a reply does; None: it has no words, or is in another language than English.
 
@@ -277,7 +286,7 @@ def _classify_sentence(sentence: str) -> ReplyKind | None:
         return "asks back" if plain.endswith("?") and not _OFFERING_HELP.search(plain) else "courtesy"
     if _EXCUSE.match(plain) or _POLITE.match(plain):
         return "courtesy"
-    if _adds_nothing(_POINTING, plain):
+    if is_pointing(sentence):
         return "declines"
     return None if all(map(_is_harmless, _split_clauses(sentence))) else "answers"
 
