@@ -44,9 +44,9 @@ class LexicalDetector(PolicyDetector):
     """Share of a reply's words that the evidence does not hold, without a model: the floor to beat.
 
     Each occurrence of a word counts, case aside, but for those that lead to claims (`Based on the passages,
-    here are the steps:`) or only say whom to ask (`Please contact the help desk.`). It reads any language that writes words apart, and Chinese,
-    Japanese (by characters) and Thai; its threshold was tuned on English. Numbers of other languages than
-    English count by their value.
+    here are the steps:`) or only say whom to ask (`Please contact the help desk.`). It reads any language
+    that writes words apart, and Chinese, Japanese (by characters) and Thai; its threshold was tuned on
+    English. Numbers of other languages than English count by their value.
     """
 
     KIND = "lexical"
