@@ -18,6 +18,7 @@ from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.citations import blank_regions
 from hallulab.scenarios.text.courtesies import claims_nothing
+from hallulab.scenarios.text.declining import is_pointing
 from hallulab.scenarios.text.framing import find_lead_in
 from hallulab.scenarios.text.languages import are_written_alike, name_language
 from hallulab.scenarios.text.numbers import WITHOUT_WORDS, list_word_values
@@ -43,9 +44,9 @@ class LexicalDetector(PolicyDetector):
     """Share of a reply's words that the evidence does not hold, without a model: the floor to beat.
 
     Each occurrence of a word counts, case aside, but for those that lead to claims (`Based on the passages,
-    here are the steps:`). It reads any language that writes words apart, and Chinese,
-    Japanese (by characters) and Thai; its threshold was tuned on English. Numbers of other languages than
-    English count by their value.
+    here are the steps:`) or only say whom to ask (`Please contact the help desk.`). It reads any language
+    that writes words apart, and Chinese, Japanese (by characters) and Thai; its threshold was tuned on
+    English. Numbers of other languages than English count by their value.
     """
 
     KIND = "lexical"
@@ -78,9 +79,7 @@ class LexicalDetector(PolicyDetector):
         if self._options.dialogue_is_evidence:
             texts += [*(message.text for message in view.history), view.question]
         known = {word for text in texts for word in list_word_values(text, language)}
-        reply = blank_marks(view.reply)
-        said = list_word_values(reply, language)
-        if not said:
+        if not list_word_values(blank_marks(view.reply), language):
             return Judgement(outcome="abstained", error="the reply has no words")
         if not known:
             return Judgement(outcome="abstained", error="there is no evidence")
@@ -88,7 +87,7 @@ class LexicalDetector(PolicyDetector):
         if others:
             reason = f"the reply is in {name_language(language)} and the evidence in {others}"
             return Judgement(outcome="abstained", error=f"{reason}: their words cannot be compared")
-        reply = _blank_unclaimed(reply, courtesies=self._options.claims_only)
+        reply = _blank_unclaimed(view.reply, courtesies=self._options.claims_only)
         said = list_word_values(reply, language)
         score = sum(word not in known for word in said) / len(said) if said else 0.0
         units = tuple(self._units(view.reply, reply, language, known))
@@ -113,17 +112,20 @@ class LexicalDetector(PolicyDetector):
 
 
 def _blank_unclaimed(reply: str, *, courtesies: bool) -> str:
-    """Return a reply with spaces in place of what only leads to claims, so that places stay.
+    """Return a reply with spaces in place of marks and of what only leads to claims, so that places stay.
 
     Args:
         reply: the text.
         courtesies: whether the sentences that claim nothing are such places, too.
     """
+    plain = blank_marks(reply)
+    numbered = blank_marks(reply, list_numbers=False)
     regions = []
     for region in split_sentences(reply):
-        sentence = region.of(reply)
-        nothing = courtesies and claims_nothing(sentence)
-        lead_in = Region(0, len(sentence)) if nothing else find_lead_in(sentence)
+        sentence = region.of(plain)
+        nothing = is_pointing(sentence) or (courtesies and claims_nothing(sentence))
+        # The number of a question tells that it is repeated before its answer.
+        lead_in = Region(0, region.end - region.start) if nothing else find_lead_in(region.of(numbered))
         if lead_in is not None:
             regions.append((region.start + lead_in.start, region.start + lead_in.end))
-    return blank_regions(reply, regions)
+    return blank_regions(plain, regions)

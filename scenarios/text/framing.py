@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 
-from hallulab.scenarios.text.declining import FINITE_VERB, PASSAGES, find_declining
+from hallulab.scenarios.text.declining import find_declining
+from hallulab.scenarios.text.lacking import FINITE_VERB, PASSAGES
 from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 
 _NUMBERS = r" \d{1,3}\b(?:(?:,| and|, and| &)(?: (?:passage|document))? \d{1,3}\b){0,9}"

@@ -46,6 +46,7 @@ from hallulab.scenarios.text import (
     edits,
     framing,
     items,
+    lacking,
     languages,
     numbers,
     one_form,
@@ -380,6 +381,10 @@ TABLE: dict[Callable[..., Any], Case] = {
     declining.is_declining: declining.is_declining,
     declining.find_declining: declining.find_declining,
     declining.classify_reply: declining.classify_reply,
+    declining.is_pointing: declining.is_pointing,
+    lacking.tells_lack: lacking.tells_lack,
+    lacking.is_untold: lacking.is_untold,
+    lacking.adds_nothing: lambda text: lacking.adds_nothing(lacking.HEARD, text),
     goal_replies.find_deed: lambda text: [
         goal_replies.find_deed(text, label)
         for label in (

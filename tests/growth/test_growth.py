@@ -49,7 +49,7 @@ ELSEWHERE = {
         list_in list_objects get_object get_text convert_to_text recognize_object is_reply read_text
         is_span_row is_internal require_unique
         require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
-        read_counts fold_name fold_names parse_mapping place_in is_known find_encoding
+        read_counts fold_name fold_names parse_mapping place_in is_known find_encoding any_of compile_any
     """,
     "called by `read` and `write` of the format, or by `read_chats`, which are in the table": """
         read write recognize read_objects write_lines encode_json build_csv_rows format_csv_line read_own

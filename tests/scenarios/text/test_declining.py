@@ -182,9 +182,14 @@ def test_a_pointer_alone_is_no_declining_sentence() -> None:
     assert not is_declining("Please contact the seller.")
 
 
-def test_a_declining_reply_may_describe_documents_if_it_names_nothing_in_them() -> None:
-    assert is_declining("The first passage discusses roasting, but does not mention frying.")
-    assert not is_declining("The first passage discusses Elm Park, but does not mention frying.")
+def test_a_description_of_documents_that_names_something_is_judged_beside_what_is_lacking() -> None:
+    bare = "The first passage discusses roasting, but does not mention frying."
+    named = "The first passage discusses Elm Park, but the passages do not mention frying."
+    assert is_declining(bare)
+    assert is_declining(named)
+    assert [region.of(bare) for region in find_declining(bare)] == [bare]
+    assert [region.of(named) for region in find_declining(named)] == [" the passages do not mention frying."]
+    assert (classify_reply(bare), classify_reply(named)) == ("declines", "answers")
 
 
 def test_beside_what_is_lacking_an_answer_may_say_what_it_is_limited_to() -> None:
