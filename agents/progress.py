@@ -157,12 +157,12 @@ class LoggedProgress(TimedProgress):
         if self._beating is not None:
             self._beating.join()
         if self._printed:
-            self._print(self.tasks)
+            self._print([task for task in self.tasks if task.visible])
 
     def print_when_due(self) -> None:
         """Print the unfinished tasks if one has had no line yet for too long, or all of them."""
         with self._lock:
-            unfinished = [task for task in self.tasks if not task.finished]
+            unfinished = [task for task in self.tasks if task.visible and not task.finished]
             new = any(
                 not task.fields.get("said") and (task.elapsed or 0) >= FIRST_LINE_AFTER for task in unfinished
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,7 @@ from hallulab.agents.models.prompt import Prompt, format_dialogue, load_prompt
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.embeddings import Batches, Embedder, SentenceEmbedder
+from hallulab.agents.retrieval.word_search import SEARCHED_BY_WORDS, WordSearch
 from hallulab.scenarios.errors import NO_HANDLE, OperationalError, ReplayMiss
 from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.json_text import digest
@@ -45,6 +47,8 @@ from hallulab.scenarios.transcript import Message, Passage
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
+
+_log = logging.getLogger(__name__)
 
 _TABLE = "passages"
 _BATCH = 32
@@ -229,6 +233,8 @@ class KnowledgeBase:
         chunking: how documents are cut.
         embedder: makes the vectors instead of `embedding_model`.
         cache: cache folder; None: `locate_cache()`.
+        by_words: whether a search that is not recorded is one by words (`WordSearch`), for machines that
+            cannot search by vectors.
     """
 
     def __init__(
@@ -240,11 +246,13 @@ class KnowledgeBase:
         chunking: Chunking = DEFAULT_CHUNKING,
         embedder: Embedder | None = None,
         cache: Path | None = None,
+        by_words: bool = False,
     ) -> None:
         self.passages: tuple[Passage, ...] = tuple(
             passage for document in scenario.documents for passage in cut_into_passages(document, chunking)
         )
         """All passages, in the order of the documents."""
+        self._words, self._is_told = (WordSearch(scenario, chunking=chunking) if by_words else None), False
         self._embedder = embedder or SentenceEmbedder(embedding_model, cache=cache, on_progress=self._tell)
         self.version = digest(
             {
@@ -310,6 +318,11 @@ class KnowledgeBase:
         return answer
 
     def _nearest(self, searches: Sequence[tuple[str, int]]) -> Sequence[Sequence[tuple[str, float]]]:
+        if self._words is not None:
+            if not self._is_told:
+                self._is_told = True
+                _log.warning("%s.", SEARCHED_BY_WORDS)
+            return [self._words.rank(query, k) for query, k in searches]
         table = self._opened()
         # The same query may come with several `k`.
         texts = list(dict.fromkeys(query for query, _ in searches))

@@ -20,6 +20,11 @@ B = 0.75
 _SCORE_DIGITS = 6
 
 
+SEARCHED_BY_WORDS = (
+    "the documents are searched by their words (BM25): search by vectors needs pip install 'hallulab[local]'"
+)
+
+
 def can_search_by_vectors() -> bool:
     """Return whether the packages that search by vectors are installed. It imports none of them."""
     return all(find_spec(module) is not None for module in ("lancedb", "sentence_transformers"))
@@ -53,6 +58,11 @@ class WordSearch:
 
         A passage that has no word of the query is left out, so there may be fewer.
         """
+        by_id = {passage.id: passage for passage in self.passages}
+        return tuple(by_id[name].model_copy(update={"score": score}) for name, score in self.rank(query, k))
+
+    def rank(self, query: str, k: int) -> list[tuple[str, float]]:
+        """Return identifiers and scores of the passages that `search` returns."""
         if k < 1:
             raise ValueError(f"k is {k}; a search asks for at least one passage")
         scores: dict[int, float] = defaultdict(float)
@@ -61,11 +71,8 @@ class WordSearch:
             idf = math.log1p((len(self.passages) - len(holding) + 0.5) / (len(holding) + 0.5))
             for number, weight in holding:
                 scores[number] += times * idf * weight
-        found = [
-            self.passages[number].model_copy(update={"score": round(score, _SCORE_DIGITS)})
-            for number, score in scores.items()
-        ]
-        return tuple(sorted(found, key=lambda passage: (-(passage.score or 0.0), passage.id))[:k])
+        found = [(self.passages[number].id, round(score, _SCORE_DIGITS)) for number, score in scores.items()]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
 def list_stems(text: str) -> list[str]:

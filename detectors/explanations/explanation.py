@@ -34,8 +34,8 @@ _CHARACTERS = 160
 """Most characters of a quotation."""
 _NEAR = 0.3
 """Share of the sentence from which the nearest evidence sentence is quoted."""
-_LISTED = 3
-"""Most items, or words, that are named; of more, only their number is given."""
+_LISTED = 5
+"""Most items, or words, that are named; of more, all but the first four are only counted."""
 _USERS_CASE = re.compile(
     r"\b(?:in (?:your|this|the user's) case|you (?:said|mentioned|told))\b", re.IGNORECASE
 )
@@ -134,7 +134,7 @@ def _unsupported(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     told = _name_unknown(claim, finding.place) or [
         f"No single sentence of the evidence has all words of {_quoted(finding.place.of(claim.text))}."
     ]
-    return [*told, f"The nearest is: {_cited(claim, finding)}."] if claim.share >= _NEAR else told
+    return [*told, f"The nearest evidence is: {_cited(claim, finding)}."] if claim.share >= _NEAR else told
 
 
 def _elsewhere(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
@@ -151,11 +151,7 @@ def _name_unknown(claim: ComparedSentence, place: Region) -> list[str]:
     """Return a sentence that names the words of a stretch that no passage has; nothing if all have one."""
     words = list_unknown_words(claim, place, claim.evidence.words)
     unknown = [word for word in words if not claim.evidence.has_text(word)]
-    if not unknown:
-        return []
-    stretch = " ".join(place.of(claim.text).split())
-    inside = f" of {_quoted(stretch)}" if stretch != unknown[0] else ""
-    return [f"No passage has {_name_words(unknown, 'or')}{inside}."]
+    return [f"No passage has {_name_words(unknown, 'or')}."] if unknown else []
 
 
 def _name_words(words: Sequence[str], joint: str) -> str:
@@ -163,9 +159,10 @@ def _name_words(words: Sequence[str], joint: str) -> str:
 
 
 def _list(texts: Sequence[str], joint: str) -> str:
-    named = [*map(_quoted, texts[:_LISTED])]
-    if len(texts) > _LISTED:
-        named.append(f"{len(texts) - _LISTED} more")
+    shown = texts if len(texts) <= _LISTED else texts[: _LISTED - 1]
+    named = [*map(_quoted, shown)]
+    if len(texts) > len(shown):
+        named.append(f"{len(texts) - len(shown)} others")
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} {joint} {named[-1]}"
 
 

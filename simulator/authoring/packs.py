@@ -19,6 +19,7 @@ from hallulab.agents.retrieval.embeddings import Embedder, SentenceEmbedder, top
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.agents.users.personas import About, write_about
 from hallulab.scenarios.errors import OperationalError, UsageError
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.packs.documents import Boundary, copy_documents, read_folder
 from hallulab.scenarios.packs.labels import DocumentDefaults
 from hallulab.scenarios.packs.pack import Scenario
@@ -88,6 +89,7 @@ async def write_pack(wanted: PackRequest, experiment: Experiment, settings: RunS
             checks, or the folder cannot be written.
     """
     _require_new(wanted)
+    require_extra("local", "lancedb", "sentence_transformers", use="Search by vectors")
     boundary = Boundary(wanted.documents)
     with showing("reading the documents", settings.quiet):
         found = read_folder(wanted.documents, DocumentDefaults(), boundary, strict=wanted.strict)

@@ -105,6 +105,7 @@ def judge(options: JudgeOptions, as_json: AsJson = False) -> None:
         from hallulab.simulator.engine.command import detect_from_options
         from hallulab.simulator.engine.judging import WORTH, plan_judging
         from hallulab.simulator.records.importing import import_from_options
+        from hallulab.simulator.show.terminal import build_console, print_line
 
     plan = run_until_stopped(plan_judging(options, Path(str(options.chats))))
     folder, format, counts, reading = run_until_stopped(
@@ -114,8 +115,10 @@ def judge(options: JudgeOptions, as_json: AsJson = False) -> None:
     with plan.naming_continuation():
         folder, scenario = run_until_stopped(detect_from_options(plan.detects))
     show_report(folder, as_json, scenario, quiet=options.quiet)
-    if plan.asks_no_model:
-        print_lines(WORTH, err=as_json)
+    if plan.asks_no_model and as_json:
+        print_lines(WORTH, err=True)
+    elif plan.asks_no_model:
+        print_line(build_console(), WORTH)
     if not as_json:
         open_in_browser(folder.page)
 

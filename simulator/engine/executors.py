@@ -316,12 +316,16 @@ class ConversationWork:
     max_turns: int
     vectors: Mapping[str, bytes] | None = None
     """The files of the documents' vectors, for machines that lack them; None: no machine does."""
+    by_words: bool = False
+    """See `Participants`."""
 
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None
     ) -> LocalExecutor:
         """See `ExecutorMaker`."""
-        participants = Participants(experiment, self.scenario, pool, self.judge, self.max_turns, limits)
+        participants = Participants(
+            experiment, self.scenario, pool, self.judge, self.max_turns, limits, by_words=self.by_words
+        )
         if self.vectors is not None:
             place_vectors(participants.knowledge_base.folder, self.vectors)
         return LocalExecutor(participants)

@@ -31,10 +31,9 @@ WITHOUT_MODEL = "combined"
 """The detector that judges where no model is named."""
 
 WORTH = (
-    "combined asks no model: on 216 replies of strong models (MTRAG; its features were chosen with them in "
-    "view) its AUROC is 0.873 [0.79, 0.92], that of counting words 0.855; on 38 replies of small bots it is "
-    "0.458, no better than chance. Better: a capable model, by --base-url URL --model NAME "
-    "(docs/studies/trust.md)."
+    "combined asks no model. On 216 replies of strong models (MTRAG, seen while it was made) its AUROC is "
+    "0.873 [0.79, 0.92], that of counting words 0.855; on 38 replies of small bots it is 0.458, no better "
+    "than chance. A capable model judges better: --base-url URL --model NAME (docs/studies/trust.md)."
 )
 
 

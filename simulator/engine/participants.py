@@ -10,7 +10,6 @@ from hallulab.agents.models.adaptive import AdaptiveLimits
 from hallulab.agents.models.batch import BatchTransport
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.retrieval.word_search import WordSearch, can_search_by_vectors
 from hallulab.agents.users.act_rules import write_note
 from hallulab.agents.users.personas import StyleProfile, find_manner, slipped, speaking
 from hallulab.agents.users.pressure import PressingUser
@@ -23,7 +22,6 @@ from hallulab.detectors.base.protocol import Detector, DetectorContext, run_dete
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.attacks.attack import UserOrder
 from hallulab.scenarios.attacks.retrieval import AttackedRetriever
-from hallulab.scenarios.chats.record import SCENARIO as IMPORTED
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Reading, Scenario, ScriptedMessage
@@ -51,6 +49,7 @@ class Participants:
         limits: the endpoints' limits, which say how many conversations are simulated and turns judged; None:
             `concurrency` does.
         waves: asks the models in waves; None: they are asked one by one.
+        by_words: whether evidence is searched by words, as `KnowledgeBase` has it.
 
     Raises:
         UsageError: a detector cannot be made, or a persona's script asks a detector that there is not.
@@ -65,22 +64,25 @@ class Participants:
         max_turns: int,
         limits: AdaptiveLimits | None = None,
         waves: BatchTransport | None = None,
+        by_words: bool = False,
     ) -> None:
         self.max_turns = max_turns
         self.limits = limits
         self.concurrency = experiment.at_once if waves is None else EVERYTHING
         """Conversations simulated, and turns judged, at the same time."""
         self.knowledge_base = KnowledgeBase(
-            scenario, embedding_model=experiment.embedding_model, recording=pool.recording
+            scenario,
+            embedding_model=experiment.embedding_model,
+            recording=pool.recording,
+            by_words=by_words,
         )
         """The pack's documents; their vectors are made when they are first needed."""
         self.detectors: Sequence[Detector] = (
             make_detectors(experiment, pool, scenario.identity_thresholds) if judge else []
         )
-        self.is_searching_words = scenario.name == IMPORTED and not can_search_by_vectors()
-        """True if imported chats are judged where search by vectors is not installed."""
-        retriever = WordSearch(scenario) if self.is_searching_words else self.knowledge_base
-        self.evidence = EvidenceSource(retriever, experiment.top_k) if scenario.documents else None
+        self.by_words = by_words
+        source = EvidenceSource(self.knowledge_base, experiment.top_k)
+        self.evidence = source if scenario.documents else None
         """Where evidence is searched that chatbots do not name; None: there are no documents."""
         self._experiment, self._scenario, self._pool, self._waves = experiment, scenario, pool, waves
         self._by_name = {detector.name: detector for detector in self.detectors}

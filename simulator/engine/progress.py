@@ -12,7 +12,7 @@ from hallulab.simulator.engine.executors import ConversationDone, Event, TurnDon
 
 
 class ProgressBars:
-    """An `Observer` that draws bars. Totals shrink when conversations end early.
+    """An `Observer` that draws bars. Totals shrink when conversations end early; a total of 0 has no bar.
 
     Args:
         max_turns: turns a conversation can have at most.
@@ -28,8 +28,8 @@ class ProgressBars:
         self._expected_verdicts = 0
         self._given = 0
         self._bars = bars(quiet)
-        self._turns = self._bars.add_task("simulating turns", total=0)
-        self._verdicts = self._bars.add_task("judging turns   ", total=0)
+        self._turns = self._bars.add_task("simulating turns", total=0, visible=False)
+        self._verdicts = self._bars.add_task("judging turns   ", total=0, visible=False)
         self._turns_done = 0
         self._turns_under_way = 0
 
@@ -78,5 +78,8 @@ class ProgressBars:
         turns = self._turns_done + self._open_turns
         unjudged = self._open_turns + self._turns_under_way
         verdicts = self._expected_verdicts + unjudged * self._detectors
-        self._bars.update(self._turns, total=turns, completed=self._turns_done)
-        self._bars.update(self._verdicts, total=max(verdicts, self._given), completed=self._given)
+        for task, total, done in (
+            (self._turns, turns, self._turns_done),
+            (self._verdicts, max(verdicts, self._given), self._given),
+        ):
+            self._bars.update(task, total=total, completed=done, visible=total > 0)

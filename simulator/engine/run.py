@@ -12,12 +12,15 @@ from typing import Any
 from hallulab.agents.machine.ray_cluster import LOCAL
 from hallulab.agents.models.adaptive import join_reached
 from hallulab.agents.progress import showing
+from hallulab.agents.retrieval.word_search import can_search_by_vectors
 from hallulab.agents.served_model import identify_models, read_claim_check
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.protocol import Chatbot, describe_parts_version
 from hallulab.chatbots.registry import is_searching
 from hallulab.scenarios.attacks.attack import AttackRecord
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.chats.record import SCENARIO as IMPORTED
+from hallulab.scenarios.errors import UsageError, get_first_error
+from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.simulator.engine.asking_again import ask_again
 from hallulab.simulator.engine.execution import execute, freeze_long_lived_objects
@@ -99,13 +102,21 @@ class Run:
     @property
     def is_searching(self) -> bool:
         """True if documents are searched by vectors: by judges, for evidence they read, or by chatbots."""
-        if self.participants.is_searching_words:
+        if self.participants.by_words:
             return False
-        bots = self.experiment.chatbots if self.simulate else ()
-        attack = self.experiment.attack
-        attacked = attack is not None and attack.retrieval is not None
-        asked = self.judge or attacked or any(is_searching(bot.kind) for bot in bots)
+        asked = self.judge or find_searching(self.experiment, self.simulate) is not None
         return asked and bool(self.scenario.documents)
+
+    def require_packages(self) -> None:
+        """Check that what searches by vectors is installed, if anything does.
+
+        Raises:
+            UsageError: it is not.
+        """
+        if self.asks_model and self.is_searching and not self.models.pool.recording.replaying:
+            searching = find_searching(self.experiment, self.simulate)
+            use = "Search by vectors" if searching is None else f"{searching}: search by vectors"
+            require_extra("local", "lancedb", "sentence_transformers", use=use)
 
     async def serve(self) -> None:
         """Serve the models and make the documents' vectors, at the same time.
@@ -117,22 +128,21 @@ class Run:
         if models.waves is not None:
             models.waves.open(self.folder.waves, models.settings.fresh)
         searched = asked and self.is_searching and not models.pool.recording.replaying
-        embedding: asyncio.Task[None] | None = None
+        names = list_asked_models(self.experiment, self.simulate, self.judge)
         if searched and not models.pool.get().endpoint.base_url:
-            # A server starts here and shows its progress meanwhile.
-            embedding = asyncio.create_task(build_knowledge(knowledge, quiet=True))
-        try:
-            names = list_asked_models(self.experiment, self.simulate, self.judge)
+            try:
+                async with asyncio.TaskGroup() as together:
+                    # A server starts here, which takes minutes, and shows its progress meanwhile.
+                    embedding = together.create_task(build_knowledge(knowledge, quiet=True))
+                    await models.serve(asked, names)
+                    with showing("embedding the knowledge documents", models.settings.quiet):
+                        await embedding
+            except BaseExceptionGroup as group:
+                raise get_first_error(group) from group
+        else:
             await models.serve(asked, names)
-            if embedding is not None:
-                with showing("embedding the knowledge documents", models.settings.quiet):
-                    await embedding
-            elif searched:
+            if searched:
                 await build_knowledge(knowledge, models.settings.quiet)
-        finally:
-            # If the server did not start, its error is the one to report.
-            if embedding is not None and not embedding.done():
-                embedding.cancel()
         warn_of(self.participants.detectors)
 
     def describe_provenance(self) -> Provenance:
@@ -168,7 +178,9 @@ class Run:
         if workers is not None:
             settings, knowledge = models.settings, self.participants.knowledge_base
             vectors = None if settings.ray in (None, LOCAL) else read_vectors(knowledge.folder)
-            work = ConversationWork(self.scenario, self.judge, self.participants.max_turns, vectors)
+            work = ConversationWork(
+                self.scenario, self.judge, self.participants.max_turns, vectors, self.participants.by_words
+            )
             recorded = settings.record is not None
             configure_workers(
                 workers, settings, self.experiment, models.pool, work, self.asks_model, recorded
@@ -291,12 +303,14 @@ def build_run(
         UsageError: a detector, a chatbot or an option is at fault.
     """
     max_turns = experiment.max_turns if branching is None else REPLIES
+    needs_vectors = scenario.name != IMPORTED and find_searching(experiment, simulate) is not None
+    by_words = not needs_vectors and not can_search_by_vectors()
     participants = Participants(
-        experiment, scenario, models.pool, judge, max_turns, models.limits, models.waves
+        experiment, scenario, models.pool, judge, max_turns, models.limits, models.waves, by_words
     )
     bots = experiment.chatbots if simulate else ()
     chatbots = {bot.name: participants.make_sample_chatbot(bot) for bot in bots}
-    return Run(
+    run = Run(
         experiment,
         scenario,
         folder,
@@ -310,6 +324,22 @@ def build_run(
         workers,
         needs_model,
     )
+    run.require_packages()
+    return run
+
+
+def find_searching(experiment: Experiment, simulate: bool) -> str | None:
+    """Return who searches while conversations are held, such as `chatbot vanilla`; None: nobody does.
+
+    Args:
+        experiment: with its chatbots.
+        simulate: see `Run`.
+    """
+    attack = experiment.attack
+    if attack is not None and attack.retrieval is not None:
+        return "attack on searches"
+    bots = experiment.chatbots if simulate else ()
+    return next((f"chatbot {bot.name}" for bot in bots if is_searching(bot.kind)), None)
 
 
 def _read_journals(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:

@@ -229,7 +229,9 @@ def _describe_flagged(flagged: Flagged, detectors: Sequence[str]) -> str:
     example = ""
     if flagged.example is not None:
         one = flagged.example
-        example = f' For example, {one.chatbot} says "{shorten_line(one.text)}" {one.reason}'
+        said = shorten_line(one.text)
+        stop = "." if said[-1:].isalnum() else ""
+        example = f' For example, {one.chatbot} says "{said}"{stop} {one.reason}'
     are = "is" if flagged.by_all == 1 else "are"
     return f"{flagged.by_all} of {replies} {are} flagged by {by}{often}{apart}.{example}"
 

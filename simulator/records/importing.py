@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hallulab.agents.progress import bars, showing, shown_progress
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.retrieval.word_search import WordSearch, can_search_by_vectors
+from hallulab.agents.retrieval.word_search import SEARCHED_BY_WORDS, WordSearch, can_search_by_vectors
 from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.detectors.base.protocol import find_misfit
 from hallulab.scenarios.chats.formats import format_of, list_formats, read_chats
@@ -82,11 +82,6 @@ def build_imported_scenario(documents: Sequence[Document]) -> Scenario:
         documents=tuple(documents),
         personas=(),
     )
-
-
-SEARCHED_BY_WORDS = (
-    "the documents are searched by their words (BM25): search by vectors needs pip install 'hallulab[local]'"
-)
 
 
 def open_documents(pack: Scenario, embedding_model: str) -> Retriever:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from hallulab.agents.machine.weights import EMBEDDING_MODELS
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
+from hallulab.agents.retrieval.word_search import can_search_by_vectors
 from hallulab.chatbots.evidence import EvidenceSource, lacks_evidence
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.text.wording import format_count
@@ -69,7 +70,9 @@ def _find_source(saved: SavedExperiment) -> EvidenceSource:
         raise UsageError(
             f"it names the embedding model {experiment.embedding_model}, which only `hallulab detect` loads."
         )
-    knowledge = KnowledgeBase(scenario, embedding_model=experiment.embedding_model)
+    knowledge = KnowledgeBase(
+        scenario, embedding_model=experiment.embedding_model, by_words=not can_search_by_vectors()
+    )
     return EvidenceSource(knowledge, experiment.top_k)
 
 

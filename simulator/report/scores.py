@@ -11,7 +11,7 @@ from hallulab.simulator.records.experiment_json import SavedExperiment
 MEANINGS = {
     "halludetect": "severity {} of 5",
     "lexical": "share of words that the evidence lacks {}",
-    "metarag": "S {} of 1",
+    "metarag": "score {} of 1",
     "direct-judge": "unsupported with probability {}",
 }
 """Kind of a detector → its score in words. Other scores are called so: the higher, the worse."""

@@ -35,8 +35,8 @@ def format_p(p: float | None) -> str:
 
 
 def format_counts(value: Mapping[str, int]) -> str:
-    """Format counts by name: `max turns 3, loop 1`."""
-    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in sorted(value.items()))
+    """Format counts by name: `loop: 1, max turns: 3`."""
+    return ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in sorted(value.items()))
 
 
 @dataclass(frozen=True)

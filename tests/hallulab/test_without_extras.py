@@ -77,6 +77,52 @@ def test_a_served_model_judges(hallulab: CommandLine, chats: Path, tmp_path: Pat
     assert judged.code == 0
 
 
+@pytest.mark.parametrize(
+    ("reply", "searched"),
+    [('"It boils."', True), ('{"reply": "It boils.", "passages": ["A kettle takes three minutes."]}', False)],
+)
+def test_words_find_the_evidence_of_a_bot_of_ones_own_that_names_none(
+    reply: str, searched: bool, hallulab: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mybot.py").write_text(f"def reply(messages):\n    return {reply}\n")
+    pack = make_pack(tmp_path / "pack")
+    (pack / "personas.yaml").write_text("personas: [{id: ann, messages: [How long does a kettle take?]}]\n")
+    bot = '{name: mine, kind: callable, options: {target: "mybot:reply"}}'
+    Path("mine.yaml").write_text(f"scenario: pack\nchatbots: [{bot}]\ndetectors: [direct-judge]\n")
+    with serve_stub() as url:
+        given = ("--base-url", url, "--model", "stub", "--quiet")
+        ran = hallulab("run", "-c", "mine.yaml", *given, "--out", "run")
+        again = hallulab("detect", "run", *given, "--detectors", "halludetect")
+    assert (ran.code, again.code) == (0, 0), ran.err + again.err
+    [turn] = Run("run").conversations[0].turns
+    assert ["A kettle takes three minutes." in passage.text for passage in turn.passages] == [True]
+    assert ("searched by their words (BM25)" in ran.err) is searched
+
+
+@pytest.mark.parametrize(
+    ("arguments", "subject"),
+    [
+        (("run", "--scenario", "pack", "--chatbots", "vanilla"), "chatbot vanilla: search by vectors"),
+        (("init", "pack", "new", "--documents", "pack/documents"), "Search by vectors"),
+    ],
+)
+def test_what_needs_vectors_says_so_before_a_server_is_started(
+    arguments: tuple[str, ...],
+    subject: str,
+    hallulab: CommandLine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_pack(tmp_path / "pack")
+    monkeypatch.delattr("hallulab.agents.serving.server.serve")
+    ended = hallulab(*arguments)
+    lacking = "needs lancedb, which is not installed: pip install 'hallulab[local]'"
+    assert (ended.code, ended.err.splitlines()[-1]) == (2, f"error: {subject} {lacking}")
+    assert "requests" not in ended.err
+
+
 def test_help_is_there(hallulab: CommandLine) -> None:
     assert hallulab("--help").code == 0
 

@@ -11,11 +11,11 @@ from hallulab.scenarios.text.words import TOKEN, read_word
 _QUOTED = re.compile(r'"([^"]+)"')
 _NO_PASSAGE = re.compile(r'No passage has the words? ((?:"[^"]+"(?:, | or )?)+)')
 _NEITHER = re.compile(r'Neither the evidence nor the user has the words? ((?:"[^"]+"(?:, | or )?)+)')
-_ABSENT = re.compile(r'((?:"[^"]+"(?:, | and )?)+(?:\d+ more )?)(?: is| are|is|are) not in the evidence')
+_ABSENT = re.compile(r'((?:"[^"]+"(?:, | and )?)+(?:\d+ others )?)(?: is| are|is|are) not in the evidence')
 _CITED = re.compile(
-    r"(?:on the same matter it has|On this the evidence has|It says:|nearest is:|nearest sentence is:"
-    r'|in another connection:|The evidence has "[^"]+" in:|left out here:|the evidence says|it has'
-    r'|That passage is about) "([^"]+)"'
+    r"(?:on the same matter it has|On this the evidence has|It says:|nearest evidence is:"
+    r'|nearest sentence is:|in another connection:|The evidence has "[^"]+" in:|left out here:'
+    r'|the evidence says|it has|That passage is about) "([^"]+)"'
 )
 
 

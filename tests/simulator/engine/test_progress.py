@@ -74,3 +74,13 @@ def test_a_terminal_gets_bars(err: Err, monkeypatch: pytest.MonkeyPatch) -> None
     turns, verdicts = [Text.from_ansi(line).plain.rstrip() for line in err() if "3/3" in line]
     assert turns == f"simulating turns {'━' * 40} 3/3 0:00:00"
     assert verdicts == f"judging turns {'━' * 40} 3/3 0:00:00"
+
+
+def test_a_run_that_only_judges_has_no_line_of_simulated_turns(
+    err: Err, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hallulab.agents.progress.LINE_EVERY", 0.0)
+    with ProgressBars(max_turns=2, detectors=1, quiet=False) as shown:
+        shown.expect(0, 1)
+        shown.update(VerdictDone(scored("a", 0)))
+    assert set(err()) == {"judging turns 0/1 0:00:00", "judging turns 1/1 0:00:00"}

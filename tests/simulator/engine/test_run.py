@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ import pytest
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.serving.server import ServedModel
 from hallulab.detectors.registry import DETECTORS
-from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.simulator.engine.models import RunSettings, open_pool, serve_models
 from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.records.experiment import Experiment
@@ -92,3 +93,26 @@ async def test_a_detector_is_made_once(
     experiment = Experiment.model_validate(fields)
     await run_experiment(experiment, RunFolder(tmp_path), QUIET, simulate=False)
     assert (names, started) == (["judge"], ["m"])
+
+
+async def test_a_server_is_not_waited_for_where_documents_cannot_be_embedded(
+    started: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+
+    @asynccontextmanager
+    async def serve(model: str, **flags: Any) -> AsyncIterator[ServedModel]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(model)
+        yield ServedModel(base_url=URL, model=model, revision="r1", log=Path("log"))
+
+    async def build_knowledge(*_: Any, **__: Any) -> None:
+        raise OperationalError("no weights.")
+
+    monkeypatch.setattr("hallulab.agents.serving.server.serve", serve)
+    monkeypatch.setattr("hallulab.simulator.engine.run.build_knowledge", build_knowledge)
+    with pytest.raises(OperationalError, match=r"no weights\."):
+        await run_experiment(Experiment(model="m"), RunFolder(tmp_path / "run"), QUIET, simulate=True)
+    assert ended == ["m"]

@@ -17,9 +17,9 @@ def judged(score: float, flagged: bool) -> Verdict:
     ("kind", "threshold", "score", "flagged", "expected"),
     [
         ("halludetect", 4.0, 4.981, True, "severity 4.98 of 5, threshold 4"),
-        ("metarag", 0.43, 0.2, False, "S 0.2 of 1, threshold 0.43"),
-        ("metarag", 0.43, 0.35, True, "S 0.35 of 1, by a lower threshold than the general 0.43"),
-        ("metarag", 0.43, 0.5, False, "S 0.5 of 1, by a higher threshold than the general 0.43"),
+        ("metarag", 0.43, 0.2, False, "score 0.2 of 1, threshold 0.43"),
+        ("metarag", 0.43, 0.35, True, "score 0.35 of 1, by a lower threshold than the general 0.43"),
+        ("metarag", 0.43, 0.5, False, "score 0.5 of 1, by a higher threshold than the general 0.43"),
         ("mine:Own", 0.5, 0.5, True, "score 0.5, threshold 0.5"),
         ("mine:Own", None, 0.5, True, "score 0.5"),
     ],

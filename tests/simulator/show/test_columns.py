@@ -137,7 +137,7 @@ def test_formats() -> None:
         build_grouped_format(1)(1234.56),
         build_grouped_format()(None),
     ) == ("1,234,567", "1,234.6", "–")
-    assert format_counts({"max_turns": 3, "loop": 1}) == "loop 1, max turns 3"
+    assert format_counts({"max_turns": 3, "loop": 1}) == "loop: 1, max turns: 3"
 
 
 @pytest.mark.parametrize("column", [one for columns in (*RUN, *BENCH.values()) for one in columns])

@@ -220,6 +220,20 @@ def test_a_figure_stands_as_it_is_over_the_names() -> None:
     assert "</span> d</span><span>dot</span></p>" in page
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "ended by `max_turns` or `<loop>`.",
+            "ended by <code>max_turns</code> or <code>&lt;loop&gt;</code>.",
+        ),
+        ("one ` alone", "one ` alone"),
+    ],
+)
+def test_a_page_shows_names_between_backticks_as_code(text: str, shown: str) -> None:
+    assert f">{shown}</p>" in render_page(with_parts(Paragraph(text)))
+
+
 def cases(number: int) -> Sequence[NotableReply]:
     return [NotableReply(f"place {one}", "0 → 1") for one in range(number)]
 
