@@ -166,9 +166,9 @@ _EXCUSE = _compile(
     r"|misunderstanding)\W*)?(?:in my previous response)?\W*\Z"
 )
 _ASIDE = _compile(
-    r"\W*only in the context of\b",
+    r"only in the context of\b",
     r"\bi (?:can|could|will) (?:\w+ )?(?:provide|give|offer) (?:some|general|more)\b",
-    rf"{_OPENERS}\W*(?:the|this|these|my) (?:answers?|instructions|steps|response)(?: above)? (?:is|are)"
+    r"(?!the answer is\b)(?:the|this|these|my) (?:answers?|instructions|steps|response)(?: above)? (?:is|are)"
     r" (?:limited|specific) to\b",
 )
 _DESCRIBING = _compile(
