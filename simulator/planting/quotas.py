@@ -95,7 +95,7 @@ def cross(
 
     Args:
         rows: sum of each row.
-        columns: sum of each column; together as many as of the rows.
+        columns: sum of each column.
         allowed: the pairs that may be above 0.
         exact_rows: False if rows may have other sums where pairs that are not allowed leave no choice.
 
@@ -104,6 +104,8 @@ def cross(
     {('rail', 'answer'): 1, ('rail', 'decline'): 1, ('air', 'answer'): 2}
     """
     total = sum(columns.values())
+    if exact_rows and sum(rows.values()) != total:
+        return None
     row_at = {row: 1 + place for place, row in enumerate(rows)}
     column_at = {column: 1 + len(rows) + place for place, column in enumerate(columns)}
     end = 1 + len(rows) + len(columns)

@@ -76,4 +76,5 @@ def test_rows_that_need_not_be_exact_give_way_to_columns() -> None:
     pairs = [("rail", "answer"), ("air", "decline")]
     rows, columns = {"rail": 2, "air": 2}, {"answer": 3, "decline": 1}
     assert cross(rows, columns, pairs, exact_rows=True) is None
+    assert cross({"rail": 5, "air": 2}, columns, pairs, exact_rows=True) is None
     assert cross(rows, columns, pairs, exact_rows=False) == {("rail", "answer"): 3, ("air", "decline"): 1}
