@@ -94,7 +94,7 @@ def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed:
 
 
 def _limit_tested(tested: int, sides_of: Mapping[str, set[str]], counts: Mapping[str, int]) -> int:
-    """Return the number on the test side that is nearest to the wanted one and leaves each name on its side."""
+    """Return the nearest number on the test side to the wanted one that leaves each name on its side."""
     fixed = Counter[str]()
     for name, number in counts.items():
         if len(sides_of[name]) == 1:
