@@ -147,8 +147,11 @@ async def plan_dialogues(options: DialogueOptions) -> DialogueSet:
         experiment = experiment.model_copy(
             update={"chatbots": tuple(bot for bot in experiment.chatbots if bot.name == DEFAULT_CHATBOT)}
         )
-    if experiment.attack is not None:
-        raise UsageError("make-data dialogues makes data without attacks. Leave `attack` out of the file.")
+    for name in ("attack", "pressure"):
+        if getattr(experiment, name):
+            raise UsageError(
+                f"make-data dialogues makes data without attacks. Leave `{name}` out of the file."
+            )
     scenario = load_scenario(experiment.scenario)
     scenario = scenario.model_copy(update={"personas": tuple(select_personas(experiment, scenario))})
     # Each side has a pack of its own, whose personas are those.

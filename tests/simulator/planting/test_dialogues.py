@@ -298,6 +298,18 @@ def test_what_cannot_be_is_one_sentence(
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize("field", ["attack: {distractors: 1}", "pressure: [insists]"])
+def test_users_who_attack_or_press_are_refused(tmp_path: Path, field: str) -> None:
+    write_dialogue_pack(tmp_path / "pack")
+    (tmp_path / "experiment.yaml").write_text(f"{FILE.format(turns=1)}{field}\n")
+    name = field.partition(":")[0]
+    with pytest.raises(UsageError) as error:
+        write_data(tmp_path, 4)
+    assert str(error.value) == (
+        f"make-data dialogues makes data without attacks. Leave `{name}` out of the file."
+    )
+
+
 def test_in_other_languages_no_errors_are_planted_by_default(tmp_path: Path) -> None:
     data = write_data(tmp_path, 4, language="hi", test=0.5)
     assert {row["meta"]["labelled_by"] for row in data.all_rows} == {"unlabelled"}
