@@ -20,6 +20,8 @@ LEAST = 2
 _FIRST = ("first_words", "facts_given")
 IN_SAMPLES = ("near_duplicates", "distinct_1", "distinct_2", "self_bleu")
 """Fields of diversity that depend on which messages are measured together."""
+_ENGLISH = ("facts_given", "pronoun_only", "thanks", "endings", "assistants_part")
+"""Fields whose rules leave out messages in other languages."""
 _DIVERSITY = (*IN_SAMPLES, "dispersion")
 
 Statistic = Literal["median", "mean", "share"]
@@ -126,6 +128,8 @@ class MessageSample:
             return "only counts are kept of these messages"
         if measure.field in ("near_duplicates", "dispersion") and self.users and self.vectors is None:
             return "no embedding model"
+        if measure.field in _ENGLISH and self.users and not len(self.numbers("thanks")[0]):
+            return "rules read English only"
         messages = self.measured(measure)[0]
         if measure.field == "facts_given" and self.users and not messages:
             return "no persona's facts are known"

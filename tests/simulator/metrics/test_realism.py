@@ -56,6 +56,18 @@ def test_medians_quartiles_and_their_distance() -> None:
     assert (row.run.messages, row.run.users) == (4, 4)
 
 
+def test_of_users_who_write_another_language_what_rules_for_english_measure_has_no_number() -> None:
+    german = sample(
+        *(
+            said("Was kostet die Karte und wer ist für sie da?", "Danke, das ist alles.", persona=one)
+            for one in "ab"
+        )
+    )
+    found = rows(german, users(1, 2))
+    assert (found["thanks"].run.value, found["thanks"].run.reason) == (None, "rules read English only")
+    assert (found["facts_given"].run.reason, found["questions"].run.value) == ("rules read English only", 0.5)
+
+
 def test_an_interval_needs_six_persons() -> None:
     few, enough = (
         rows(users(*range(1, 6)), users(*range(1, 9))),
