@@ -13,7 +13,7 @@ from functools import cached_property
 
 from hallulab.agents.users.flaws import role_swap
 from hallulab.scenarios.text.items import build_stems_key
-from hallulab.scenarios.text.languages import ENGLISH, identify_language
+from hallulab.scenarios.text.languages import ENGLISH, WITHOUT_SPACES, identify_language
 from hallulab.scenarios.text.scripts import QUESTION_MARKS
 from hallulab.scenarios.text.spans import split_sentences, split_words
 
@@ -76,15 +76,18 @@ class Messages:
     @cached_property
     def counts(self) -> Mapping[str, tuple[float, ...]]:
         """A number for each message that a measure is about, by the measure's field."""
-        lengths = [float(len(text.split())) for text in self.texts]
+        first, later = (
+            tuple(float(len(text.split())) for text in texts if identify_language(text) not in WITHOUT_SPACES)
+            for texts in (self.texts[:1], self.texts[1:])
+        )
         read = [text for text in self.texts if _is_readable(text)]
         given = (
             compute_facts_given(read[0], self.facts) if read[:1] == list(self.texts[:1]) and read else None
         )
         return {
-            "turns": (float(len(lengths)),) if lengths and not self.failed else (),
-            "first_words": tuple(lengths[:1]),
-            "follow_up_words": tuple(lengths[1:]),
+            "turns": (float(len(self.texts)),) if self.texts and not self.failed else (),
+            "first_words": first,
+            "follow_up_words": later,
             "questions": tuple(float(count_questions(text)) for text in self.texts),
             "facts_given": () if given is None else (given,),
             "pronoun_only": tuple(

@@ -68,6 +68,20 @@ def test_of_users_who_write_another_language_what_rules_for_english_measure_has_
     assert (found["facts_given"].run.reason, found["questions"].run.value) == ("rules read English only", 0.5)
 
 
+def test_words_of_a_language_without_spaces_are_not_counted() -> None:
+    chinese = sample(*(said("费用是多少？", "谢谢", persona=one) for one in "ab"))
+    found = rows(chinese, users(1, 2))
+    assert (found["first_words"].run.value, found["turns"].run.value) == (None, 2.0)
+    assert found["follow_up_words"].run.reason == "words without spaces between them are not counted"
+
+
+def test_equal_messages_have_no_dispersion() -> None:
+    vector = np.append(np.full(3, 1 / np.sqrt(3)), np.zeros(13))
+    held = MessageSample([said("Hi", persona=one) for one in "abc"], {"Hi": vector})
+    value = rows(held, users(1, 2))["dispersion"].run.value
+    assert (value, np.signbit(value)) == (0.0, False)
+
+
 def test_an_interval_needs_six_persons() -> None:
     few, enough = (
         rows(users(*range(1, 6)), users(*range(1, 9))),
