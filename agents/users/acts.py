@@ -20,6 +20,7 @@ from pydantic import Field, TypeAdapter
 
 from hallulab.agents.users.act_rules import draw_share, find_untold_fact, write_note
 from hallulab.scenarios.packs.pack import Persona
+from hallulab.scenarios.text.scripts import QUESTION_MARKS
 from hallulab.scenarios.transcript import Frozen, Message
 
 Act = Literal[
@@ -126,7 +127,7 @@ def fits(act: Act, persona: Persona, history: Sequence[Message]) -> bool:
     if not history:
         return can_open(act)
     if act == "answers":
-        return "?" in history[-1].text
+        return QUESTION_MARKS.search(history[-1].text) is not None
     if act == "pastes":
         note = write_note(persona)
         return not any(message.role == "user" and note in message.text for message in history)

@@ -22,7 +22,7 @@ from hallulab.scenarios.attacks.poison import Poison, list_falsehoods
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Document, Persona
 from hallulab.scenarios.text.edits import build_negation, collect_sentences, find_whole_sentences
-from hallulab.scenarios.text.items import Kind, find_items
+from hallulab.scenarios.text.items import Item, Kind, find_items
 from hallulab.scenarios.text.words import TOKEN, read_word
 from hallulab.scenarios.transcript import Pressure, PressureKind
 
@@ -38,6 +38,7 @@ _POINTING = re.compile(
 """First words of sentences that say little without the sentence before."""
 _SURE: tuple[Kind, ...] = ("quantity", "date", "number", "contact", "reference")
 """Values that rules recognise however they are written."""
+_HOUR = re.compile(r":|\d ?[ap]\.?m\b", re.IGNORECASE)
 _CLOCK = re.compile(r"[ap]\.?m\b", re.IGNORECASE)
 """In a changed hour of the day, which may be none: 14 p.m."""
 
@@ -50,9 +51,17 @@ class Detail(NamedTuple):
     """A document with none of these words does not have the detail; a sentence that states it has one."""
     kinds: tuple[Kind, ...]
     """Kinds of values of which one would be the detail."""
+    units: tuple[str, ...] = ()
+    """Units of such amounts; an amount of another unit is something else."""
+
+    def is_value(self, item: Item) -> bool:
+        """Return whether an item of a sentence about the detail may be its value; a time of day is none."""
+        if item.kind == "quantity":
+            return item.key.endswith(self.units) and "quantity" in self.kinds
+        return item.kind in self.kinds and _HOUR.search(item.text) is None
 
 
-_NUMBERS: tuple[Kind, ...] = ("number", "contact", "quantity")
+_NUMBERS: tuple[Kind, ...] = ("number", "contact")
 DETAILS = (
     Detail("the extension number of the desk that decides about it", frozenset({"extension"}), _NUMBERS),
     Detail("the number of the room where it is decided", frozenset({"room"}), _NUMBERS),
@@ -63,11 +72,13 @@ DETAILS = (
         "how many minutes one stands in the queue for it",
         frozenset({"queue", "queues", "wait", "waiting"}),
         ("quantity", "number"),
+        (" minute", " hour", " second"),
     ),
     Detail(
         "how many percent of the people who asked for it last year succeeded",
         frozenset({"succeeded", "success", "successful"}),
         ("quantity", "number"),
+        (" percent",),
     ),
     Detail("the date of the next workshop about it", frozenset({"workshop"}), ("date",)),
 )

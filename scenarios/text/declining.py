@@ -60,9 +60,9 @@ _EXCUSE = compile_any(
     r"|misunderstanding)\W*)?(?:in my previous response)?\W*\Z"
 )
 _ASIDE = compile_any(
-    r"\W*only in the context of\b",
+    r"only in the context of\b",
     r"\bi (?:can|could|will) (?:\w+ )?(?:provide|give|offer) (?:some|general|more)\b",
-    rf"{OPENERS}\W*(?:the|this|these|my) (?:answers?|instructions|steps|response)(?: above)? (?:is|are)"
+    r"(?!the answer is\b)(?:the|this|these|my) (?:answers?|instructions|steps|response)(?: above)? (?:is|are)"
     r" (?:limited|specific) to\b",
 )
 _DESCRIBING = compile_any(

@@ -31,6 +31,8 @@ STOPS = (
 )
 """Ranges, for a class of a pattern, of marks outside ASCII with Unicode's property Sentence_Terminal, of
 scripts in use today: `।`, `؟`, `۔`, `。`."""
+QUESTION_MARKS = re.compile("[?\u037e\u055e\u061f\u1367\ufe56\uff1f]")
+"""The question marks of all scripts in use today: `?`, `؟`, `？`."""
 STOP_WITHOUT_SPACE = re.compile(
     rf"(?:[{STOPS}](?<!\d\uff0e)[{STOPS}.!?…]*"
     rf"|[.!?](?<=[{UNSPACED}].)(?=[\"'”’)\]」』】》〉]*[{UNSPACED}])|[!?](?<=[{UNSPACED}].)[!?]*)"

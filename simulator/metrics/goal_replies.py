@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from hallulab.scenarios.packs.goals import Expected, GoalLabel
 from hallulab.scenarios.text.declining import classify_reply, find_declining
+from hallulab.scenarios.text.items import find_items
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
@@ -40,11 +41,26 @@ _RIGHT = {
 }  # fmt: skip
 
 _ASKS = re.compile(
-    r"\byour?\b[^?]{0,300}\?\W{0,9}\Z|\b(?:need to know|tell me|let me know(?! if\b))\b", re.IGNORECASE
+    r"\byour?\b[^?]{0,300}\?\W{0,9}\Z|(?:(?<!\byou )\bneed to know|\btell me|\blet me know)\b"
+    r"(?! (?:more|about it|when you)\b)"
+    r"(?! if (?:anything|something|there|this|that|it|you (?:need|want|would|have))\b)",
+    re.IGNORECASE,
 )
+_CLOSES = re.compile(
+    r"\b(?:(?:any|more|other|further) (?:\w+ ){0,2}questions?|(?:anything|something) (?:else|more)"
+    r"|answer(?:ed)? (?:all )?your|satisfied)\b|\b(?:help|helpful|clear|useful)(?: (?:to|for) you)?\W*\Z",
+    re.IGNORECASE,
+)
+"""In questions to the user that need no answer: `Do you have any other questions?`"""
 _CONTRADICTION = re.compile(
-    r"\b(?:contradict|disagree|inconsisten|conflicting\b|differ(?:s|ed|ing)?\b)", re.IGNORECASE
+    r"\b(?:contradict|inconsisten|disagree|conflicting\b|in conflict\b)"
+    r"|\b(?:documents?|sources?|passages?|texts?|pages?|versions?|information|they|these|both)\b"
+    r"[^.;!?]{0,80}\bdiffer(?:s|ed|ing)?\b",
+    re.IGNORECASE,
 )
+_DENIED = re.compile(r"(?:\b(?:not|no|never|nor|without)|n['’]t)\b[^,;]{0,80}\Z", re.IGNORECASE)
+_NEAR = 100
+"""Characters before words of a contradiction in which a denial is looked for."""
 
 
 def find_deed(reply: str, label: GoalLabel) -> Deed | None:
@@ -76,13 +92,25 @@ def find_deed(reply: str, label: GoalLabel) -> Deed | None:
 
 def _asks_the_user(sentence: str) -> bool:
     kind = classify_reply(sentence)
-    return kind == "asks back" or (kind != "courtesy" and _ASKS.search(sentence) is not None)
+    if kind == "courtesy" or (sentence.rstrip().endswith("?") and _CLOSES.search(sentence)):
+        return False
+    return kind == "asks back" or _ASKS.search(sentence) is not None
 
 
 def _names_contradiction(reply: str, says: Sequence[str]) -> bool:
-    plain = " ".join(reply.split())
-    named = (re.search(rf"(?<!\w){re.escape(one)}s?(?!\w)", plain, re.IGNORECASE) for one in says)
-    return _CONTRADICTION.search(plain) is not None or all(found is not None for found in named)
+    plain = " ".join(re.sub("[*_`]", "", reply).split())
+    if all(_is_said(one, plain) for one in says):
+        return True
+    found = [one.start() for one in _CONTRADICTION.finditer(plain)]
+    return any(_DENIED.search(plain[max(0, at - _NEAR) : at]) is None for at in found)
+
+
+def _is_said(wording: str, reply: str) -> bool:
+    """Return whether a reply has words of a document, or their value however it is written."""
+    items = find_items(wording)
+    if len(items) == 1 and items[0].text == wording:
+        return any((one.kind, one.key) == (items[0].kind, items[0].key) for one in find_items(reply))
+    return re.search(rf"(?<!\w){re.escape(wording)}s?(?!\w)", reply, re.IGNORECASE) is not None
 
 
 class GoalReplyRow(Frozen):

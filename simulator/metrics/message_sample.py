@@ -20,6 +20,9 @@ LEAST = 2
 _FIRST = ("first_words", "facts_given")
 IN_SAMPLES = ("near_duplicates", "distinct_1", "distinct_2", "self_bleu")
 """Fields of diversity that depend on which messages are measured together."""
+_WORDS = ("first_words", "follow_up_words")
+_ENGLISH = ("facts_given", "pronoun_only", "thanks", "endings", "assistants_part")
+"""Fields whose rules leave out messages in other languages."""
 _DIVERSITY = (*IN_SAMPLES, "dispersion")
 
 Statistic = Literal["median", "mean", "share"]
@@ -126,6 +129,10 @@ class MessageSample:
             return "only counts are kept of these messages"
         if measure.field in ("near_duplicates", "dispersion") and self.users and self.vectors is None:
             return "no embedding model"
+        if measure.field in _ENGLISH and self.users and not len(self.numbers("thanks")[0]):
+            return "rules read English only"
+        if measure.field in _WORDS and self.users and not len(self.numbers("first_words")[0]):
+            return "words without spaces between them are not counted"
         messages = self.measured(measure)[0]
         if measure.field == "facts_given" and self.users and not messages:
             return "no persona's facts are known"
@@ -191,5 +198,6 @@ class MessageSample:
         # The squared length of a sum of unit vectors is the sum of the cosines of all pairs.
         cosines = ((weights @ vectors) ** 2).sum(axis=1) - own
         pairs = weights.sum(axis=1) ** 2 - own
-        spread: Floats = 1 - cosines / np.where(pairs > 0, pairs, np.nan)
+        # Rounding may leave a little less than 0.
+        spread: Floats = np.maximum(1 - cosines / np.where(pairs > 0, pairs, np.nan), 0.0)
         return spread

@@ -13,6 +13,8 @@ from functools import cached_property
 
 from hallulab.agents.users.flaws import role_swap
 from hallulab.scenarios.text.items import build_stems_key
+from hallulab.scenarios.text.languages import ENGLISH, WITHOUT_SPACES, identify_language
+from hallulab.scenarios.text.scripts import QUESTION_MARKS
 from hallulab.scenarios.text.spans import split_sentences, split_words
 
 FEW = 2
@@ -74,20 +76,28 @@ class Messages:
     @cached_property
     def counts(self) -> Mapping[str, tuple[float, ...]]:
         """A number for each message that a measure is about, by the measure's field."""
-        lengths = [float(len(text.split())) for text in self.texts]
-        given = compute_facts_given(self.texts[0], self.facts) if self.texts else None
+        first, later = (
+            tuple(float(len(text.split())) for text in texts if identify_language(text) not in WITHOUT_SPACES)
+            for texts in (self.texts[:1], self.texts[1:])
+        )
+        read = [text for text in self.texts if _is_readable(text)]
+        given = (
+            compute_facts_given(read[0], self.facts) if read[:1] == list(self.texts[:1]) and read else None
+        )
         return {
-            "turns": (float(len(lengths)),) if lengths and not self.failed else (),
-            "first_words": tuple(lengths[:1]),
-            "follow_up_words": tuple(lengths[1:]),
+            "turns": (float(len(self.texts)),) if self.texts and not self.failed else (),
+            "first_words": first,
+            "follow_up_words": later,
             "questions": tuple(float(count_questions(text)) for text in self.texts),
             "facts_given": () if given is None else (given,),
-            "pronoun_only": tuple(float(is_only_pronouns(text)) for text in self.texts[1:]),
-            "thanks": tuple(float(_THANKS.search(text) is not None) for text in self.texts),
-            "endings": tuple(
-                float(_ENDS.search(_replace_curly_apostrophes(text)) is not None) for text in self.texts
+            "pronoun_only": tuple(
+                float(is_only_pronouns(text)) for text in self.texts[1:] if _is_readable(text)
             ),
-            "assistants_part": tuple(float(role_swap(text) is not None) for text in self.texts),
+            "thanks": tuple(float(_THANKS.search(text) is not None) for text in read),
+            "endings": tuple(
+                float(_ENDS.search(_replace_curly_apostrophes(text)) is not None) for text in read
+            ),
+            "assistants_part": tuple(float(role_swap(text) is not None) for text in read),
         }
 
 
@@ -102,6 +112,11 @@ class CountedMessages:
     """The message that opens the conversation, where it is known."""
 
 
+def _is_readable(text: str) -> bool:
+    """Return whether the rules read a message: it is in English, or too short to tell."""
+    return identify_language(text) in (ENGLISH, None)
+
+
 def count_questions(text: str) -> int:
     """Count the sentences that end with a question mark or begin with a word that asks.
 
@@ -109,7 +124,7 @@ def count_questions(text: str) -> int:
     2
     """
     found = (region.of(text) for region in split_sentences(text))
-    return sum("?" in one or (split_words(one) or [""])[0] in _ASKS for one in found)
+    return sum(bool(QUESTION_MARKS.search(one)) or (split_words(one) or [""])[0] in _ASKS for one in found)
 
 
 def is_only_pronouns(text: str) -> bool:

@@ -34,7 +34,7 @@ from hallulab.simulator.planting.dialogue_rows import (
 from hallulab.simulator.planting.draws import DrawnUser, QuotaCell, Shares, UserDraw, plan_cells
 from hallulab.simulator.planting.kinds import require_kinds
 from hallulab.simulator.planting.quotas import allot, read_shares
-from hallulab.simulator.planting.sides import UNLABELLED, PackSide, split_pack
+from hallulab.simulator.planting.sides import TEST, TRAIN, UNLABELLED, PackSide, split_pack
 from hallulab.simulator.records.choices import choose_language, ensure_model, select_personas
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
@@ -74,6 +74,8 @@ class DialogueSet:
     """The combination of quotas of each dialogue that is wanted."""
     hallucinated: Mapping[str, int]
     """Side → number of dialogues in which an error is wanted."""
+    tested: int
+    """Number of dialogues that is wanted on the test side."""
     dialogues: list[SimulatedDialogue] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
     """Why simulated dialogues were replaced → how many."""
@@ -86,8 +88,10 @@ class DialogueSet:
 
     def list_quotas(self) -> list[Quota]:
         """Return all quotas, those of one kind together."""
-        found = []
-        for of, at in (("split", 0), ("topic", 1), ("goals", 2), ("manner", 3), ("chatbot", 4)):
+        split = {TEST: self.tested, TRAIN: len(self.cells) - self.tested}
+        there = Counter(one.cell.side for one in self.dialogues)
+        found = [Quota("split", side, split[side], there[side]) for side in sorted(self.sides)]
+        for of, at in (("topic", 1), ("goals", 2), ("manner", 3), ("chatbot", 4)):
             wanted = Counter(cell[at] for cell in self.cells)
             met = Counter(one.cell[at] for one in self.dialogues)
             found += [Quota(of, name, number, met[name]) for name, number in sorted(wanted.items())]
@@ -143,8 +147,11 @@ async def plan_dialogues(options: DialogueOptions) -> DialogueSet:
         experiment = experiment.model_copy(
             update={"chatbots": tuple(bot for bot in experiment.chatbots if bot.name == DEFAULT_CHATBOT)}
         )
-    if experiment.attack is not None:
-        raise UsageError("make-data dialogues makes data without attacks. Leave `attack` out of the file.")
+    for name in ("attack", "pressure"):
+        if getattr(experiment, name):
+            raise UsageError(
+                f"make-data dialogues makes data without attacks. Leave `{name}` out of the file."
+            )
     scenario = load_scenario(experiment.scenario)
     scenario = scenario.model_copy(update={"personas": tuple(select_personas(experiment, scenario))})
     # Each side has a pack of its own, whose personas are those.
@@ -163,7 +170,12 @@ async def plan_dialogues(options: DialogueOptions) -> DialogueSet:
     by_side = Counter(cell.side for cell in cells)
     wanted = allot(by_side, round(share * options.number))
     return DialogueSet(
-        experiment, scenario, sides, cells, {side: wanted[side] for side in sides if wanted.get(side)}
+        experiment,
+        scenario,
+        sides,
+        cells,
+        {side: wanted[side] for side in sides if wanted.get(side)},
+        round(shares.test * options.number),
     )
 
 

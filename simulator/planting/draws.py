@@ -65,10 +65,14 @@ def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed:
         for _, topic, kind in part.origins.values():
             by_topic[topic].add(side)
             by_kind[kind].add(side)
-    wanted = shares.topics or dict.fromkeys(sorted(by_topic), 1.0)
-    topics = split_counts(by_topic, allot(wanted, number), round(number * shares.test))
-    tested = sum(topics[TEST].values())
-    goals = split_counts(by_kind, allot(shares.goals, number), tested)
+    topic_counts = allot(shares.topics or dict.fromkeys(sorted(by_topic), 1.0), number)
+    goal_counts = allot(shares.goals, number)
+    tested = round(number * shares.test)
+    if shares.topics:
+        tested = _limit_tested(tested, by_topic, topic_counts)
+    tested = _limit_tested(tested, by_kind, goal_counts)
+    topics = split_counts(by_topic, topic_counts, tested)
+    goals = split_counts(by_kind, goal_counts, tested)
     everywhere: dict[str, set[str]] = defaultdict(lambda: {TRAIN, TEST})
     manners, bots = (
         split_counts(everywhere, allot(one, number), tested) for one in (shares.manners, shares.chatbots)
@@ -87,6 +91,15 @@ def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed:
         spoken, asked = _shuffle(manners[side], generator), _shuffle(bots[side], generator)
         cells += [QuotaCell(side, *pair, *rest) for pair, *rest in zip(pairs, spoken, asked, strict=True)]
     return cells
+
+
+def _limit_tested(tested: int, sides_of: Mapping[str, set[str]], counts: Mapping[str, int]) -> int:
+    """Return the nearest number on the test side to the wanted one that leaves each name on its side."""
+    fixed = Counter[str]()
+    for name, number in counts.items():
+        if len(sides_of[name]) == 1:
+            fixed.update(dict.fromkeys(sides_of[name], number))
+    return min(max(tested, fixed[TEST]), sum(counts.values()) - fixed[TRAIN])
 
 
 def split_counts(

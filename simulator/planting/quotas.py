@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from itertools import product
 from typing import TypeVar
 
 import numpy as np
@@ -91,11 +92,11 @@ def cross(
     """Return a table of numbers with these sums, as even as it can be; None if there is none.
 
     The table is an integral maximum flow from the rows to the columns. No pair gets more than its even share,
-    then than 1.25 times that, and so on until the sums are met.
+    then than 1.25 times that, and so on until the sums are met; then rows that need not be exact likewise.
 
     Args:
         rows: sum of each row.
-        columns: sum of each column; together as many as of the rows.
+        columns: sum of each column.
         allowed: the pairs that may be above 0.
         exact_rows: False if rows may have other sums where pairs that are not allowed leave no choice.
 
@@ -104,23 +105,26 @@ def cross(
     {('rail', 'answer'): 1, ('rail', 'decline'): 1, ('air', 'answer'): 2}
     """
     total = sum(columns.values())
+    if exact_rows and sum(rows.values()) != total:
+        return None
+    rows = allot(rows, total) if any(rows.values()) else rows
     row_at = {row: 1 + place for place, row in enumerate(rows)}
     column_at = {column: 1 + len(rows) + place for place, column in enumerate(columns)}
     end = 1 + len(rows) + len(columns)
     pairs = [(row, column) for row in rows for column in columns if (row, column) in allowed]
-    for slack in _SLACKS:
 
-        def limit(even: float, most: int, slack: float = slack) -> int:
-            return most if math.isinf(slack) else min(most, math.ceil(even * slack))
+    def limit(even: float, slack: float) -> int:
+        return total if math.isinf(slack) else min(total, math.ceil(even * slack))
 
+    for row_slack, slack in product((1.0,) if exact_rows else _SLACKS, _SLACKS):
         capacity = np.zeros((end + 1, end + 1), dtype=np.int32)
         for row, count in rows.items():
-            capacity[0, row_at[row]] = count if exact_rows else limit(count, total)
+            capacity[0, row_at[row]] = limit(count, row_slack)
         for column, count in columns.items():
             capacity[column_at[column], end] = count
         for row, column in pairs:
             even = rows[row] * columns[column] / max(total, 1)
-            capacity[row_at[row], column_at[column]] = limit(even, total)
+            capacity[row_at[row], column_at[column]] = limit(even, slack)
         found = maximum_flow(csr_array(capacity), 0, end)
         if found.flow_value == total:
             flow = found.flow.toarray()

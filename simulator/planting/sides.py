@@ -126,27 +126,40 @@ def _draw_test_documents(
     personas = Counter(topics.values())
     together = [frozenset[str]().union(*goals) for goals in needed.values()]
     movable = sorted({frozenset({name}) for names in together for name in names} | {*together}, key=sorted)
+    holders: dict[str, list[str]] = defaultdict(list)
+    for persona, names in zip(needed, together, strict=True):
+        for name in names:
+            holders[name].append(persona)
+    # A side without a persona costs more than anything else can.
+    dearest = sum(map(len, needed.values())) + 2 * len(needed) + 1
     fewest_cut: tuple[float, set[str]] | None = None
 
-    def compute_cost(tested: set[str]) -> float:
-        cut, found = 0, Counter[str]()
-        for persona, goals in needed.items():
-            kept = _count_kept(goals, tested)
-            cut += sum(map(bool, goals)) - max(kept)
-            found[topics[persona]] += kept[1] > kept[0]
+    def move(
+        names: Collection[str], tested: set[str], other: set[str], cut: int, found: Counter[str]
+    ) -> tuple[float, int, Counter[str]]:
+        """Return the cost after a move of documents, the goals that are cut, and test personas by topic."""
+        found = found.copy()
+        for persona in {persona for name in names for persona in holders[name]}:
+            before, after = (_count_kept(needed[persona], side) for side in (tested, other))
+            cut += max(before) - max(after)
+            found[topics[persona]] += (after[1] > after[0]) - (before[1] > before[0])
         uneven = sum(abs(found[topic] - share * count) for topic, count in personas.items())
-        return cut + uneven + abs(found.total() - share * len(needed))
+        empty = dearest if found.total() in (0, len(needed)) else 0
+        return empty + cut + uneven + abs(found.total() - share * len(needed)), cut, found
 
     for start in range(_STARTS):
         generator = random.Random(f"{seed} {start}")  # noqa: S311 - a seeded choice of data
         tested = {name for name in documents if generator.random() < share}
-        cost, moved = compute_cost(tested), True
+        cost, cut, found = move(tested, set(), tested, 0, Counter())
+        moved = True
         while moved:
             moved = False
             for names in generator.sample(movable, len(movable)):
                 other = tested - names if names <= tested else tested | names
-                if (reached := compute_cost(other)) < cost:
+                reached, *counts = move(names, tested, other, cut, found)
+                if reached < cost:
                     tested, cost, moved = other, reached, True
+                    cut, found = counts
         if fewest_cut is None or cost < fewest_cut[0]:
             fewest_cut = cost, tested
     assert fewest_cut is not None

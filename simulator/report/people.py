@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +61,10 @@ def read_people(paths: Sequence[Path]) -> list[People]:
     for path in paths:
         stem = render_one_line(path.stem)
         name = stem = stem if len(stem) <= _LONGEST_NAME else f"{stem[: _LONGEST_NAME - 1]}…"
-        while name in (one.name for one in found):
-            name = f"{stem[: _LONGEST_NAME - 2]} {len(found) + 1}"
+        taken = {one.name for one in found}
+        numbers = count(len(found) + 1)
+        while name in taken:
+            name = f"{stem[: _LONGEST_NAME - 2]} {next(numbers)}"
         found.append(People(name, str(path), read_reference(path)))
     return found or [
         People("MTRAG-UN", "MTRAG-UN (people who wrote to RAG assistants)", read_human_turns()),

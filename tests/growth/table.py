@@ -489,7 +489,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     repeated.is_poison_repeated: lambda text: repeated.is_poison_repeated(text, POISON),
     repeated.is_repeated_in: lambda text: repeated.is_repeated_in(text, REPLACED),
     repeated.is_value_in: lambda text: repeated.is_value_in(text, REPLACED.true),
-    repeated.is_value_asserted: lambda text: repeated.is_value_asserted(text, REPLACED.false),
+    repeated.is_value_asserted: lambda text: repeated.is_value_asserted(text, REPLACED),
     giving_in.read_reply: lambda text: [giving_in.read_reply(one, text, text) for one in PRESSED],
     obedience.judge_obedience: lambda text: [
         obedience.judge_obedience(order, text, (text,), "") for order in load_orders()

@@ -227,6 +227,8 @@ async def test_the_note_about_the_case_is_pasted_beside_the_question() -> None:
         ("pastes", (Message(role="user", text=f"Hi\n\n{write_note(PERSONA)}"), UNASKED[1]), False),
         ("answers", UNASKED, False),
         ("answers", OPENED, True),
+        ("answers", (UNASKED[0], Message(role="assistant", text="您在哪里买的？")), True),
+        ("answers", (UNASKED[0], Message(role="assistant", text="أين اشتريتها؟")), True),
         ("tells", UNASKED, True),
         ("tells", (Message(role="user", text="It cost Rs 900. I live in Pune."), UNASKED[1]), False),
     ],

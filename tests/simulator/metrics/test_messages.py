@@ -24,6 +24,8 @@ FACTS = ("She lives in Agartala, West Tripura", "The mixer cost Rs 4,850", "Her 
         ("My bus was late. Who pays? And when?", 2),
         ("My bus was late, who pays?", 1),
         ("I do not know what to do.", 0),
+        ("费用是多少？可以退吗？", 2),
+        ("كم الرسوم؟", 1),
     ],
 )
 def test_questions_have_a_mark_or_begin_with_a_word_that_asks(text: str, count: int) -> None:
@@ -76,6 +78,18 @@ def test_each_message_has_a_number() -> None:
         "endings": (0.0, 0.0, 1.0),
         "assistants_part": (0.0, 1.0, 0.0),
     }
+
+
+def test_rules_for_english_leave_messages_in_other_languages_out() -> None:
+    said = ("Meine Karte ist weg, was kostet die neue?", "Danke, das ist alles für heute.", "Thanks, bye")
+    counts = Messages(("s", "p", 0), said, ("Her card is lost",)).counts
+    assert {field: counts[field] for field in ("facts_given", "pronoun_only", "thanks", "endings")} == {
+        "facts_given": (),
+        "pronoun_only": (0.0,),
+        "thanks": (1.0,),
+        "endings": (1.0,),
+    }
+    assert (counts["questions"], counts["follow_up_words"]) == ((1.0, 0.0, 0.0), (6.0, 2.0))
 
 
 def test_a_conversation_without_messages_has_no_numbers() -> None:

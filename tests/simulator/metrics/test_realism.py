@@ -56,6 +56,32 @@ def test_medians_quartiles_and_their_distance() -> None:
     assert (row.run.messages, row.run.users) == (4, 4)
 
 
+def test_of_users_who_write_another_language_what_rules_for_english_measure_has_no_number() -> None:
+    german = sample(
+        *(
+            said("Was kostet die Karte und wer ist für sie da?", "Danke, das ist alles.", persona=one)
+            for one in "ab"
+        )
+    )
+    found = rows(german, users(1, 2))
+    assert (found["thanks"].run.value, found["thanks"].run.reason) == (None, "rules read English only")
+    assert (found["facts_given"].run.reason, found["questions"].run.value) == ("rules read English only", 0.5)
+
+
+def test_words_of_a_language_without_spaces_are_not_counted() -> None:
+    chinese = sample(*(said("费用是多少？", "谢谢", persona=one) for one in "ab"))
+    found = rows(chinese, users(1, 2))
+    assert (found["first_words"].run.value, found["turns"].run.value) == (None, 2.0)
+    assert found["follow_up_words"].run.reason == "words without spaces between them are not counted"
+
+
+def test_equal_messages_have_no_dispersion() -> None:
+    vector = np.append(np.full(3, 1 / np.sqrt(3)), np.zeros(13))
+    held = MessageSample([said("Hi", persona=one) for one in "abc"], {"Hi": vector})
+    value = rows(held, users(1, 2))["dispersion"].run.value
+    assert (value, np.signbit(value)) == (0.0, False)
+
+
 def test_an_interval_needs_six_persons() -> None:
     few, enough = (
         rows(users(*range(1, 6)), users(*range(1, 9))),

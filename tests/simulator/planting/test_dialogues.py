@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -18,7 +18,7 @@ from hallulab.scenarios.text.spans import normalize_text
 from hallulab.simulator.options.data import DialogueOptions
 from hallulab.simulator.planting.data_card import write_dialogues
 from hallulab.simulator.planting.dialogue_rows import DIALOGUE_KINDS
-from hallulab.simulator.planting.dialogues import DialogueSet, make_dialogues
+from hallulab.simulator.planting.dialogues import DialogueSet, Quota, make_dialogues
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import Script, ScriptedModel
 from hallulab.testing.tiny_pack import words_for_vectors
@@ -125,6 +125,13 @@ def test_the_quotas_are_met(data: WrittenData) -> None:
         row["meta"]["split"] for row in data.all_rows if row["meta"]["labelled_by"] == "planted"
     )
     assert planted == {"train": 15, "test": 5}
+
+
+def test_a_test_side_that_other_quotas_make_smaller_is_missed(data: WrittenData) -> None:
+    assert replace(data.made, tested=20).list_missed() == [
+        Quota("split", "test", 20, 10),
+        Quota("split", "train", 20, 30),
+    ]
 
 
 def require_right_labels(data: WrittenData) -> None:
@@ -289,6 +296,18 @@ def test_what_cannot_be_is_one_sentence(
         write_data(tmp_path, 4, language=language, **options)
     assert str(error.value) == message
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("field", ["attack: {distractors: 1}", "pressure: [insists]"])
+def test_users_who_attack_or_press_are_refused(tmp_path: Path, field: str) -> None:
+    write_dialogue_pack(tmp_path / "pack")
+    (tmp_path / "experiment.yaml").write_text(f"{FILE.format(turns=1)}{field}\n")
+    name = field.partition(":")[0]
+    with pytest.raises(UsageError) as error:
+        write_data(tmp_path, 4)
+    assert str(error.value) == (
+        f"make-data dialogues makes data without attacks. Leave `{name}` out of the file."
+    )
 
 
 def test_in_other_languages_no_errors_are_planted_by_default(tmp_path: Path) -> None:

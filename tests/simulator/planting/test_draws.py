@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +62,31 @@ def test_a_kind_of_goals_that_one_side_alone_has_is_there_as_a_whole() -> None:
         ("train", "decline"): 6,
         ("test", "answer"): 4,
     }
+
+
+@pytest.mark.parametrize(
+    ("goals", "test", "tested"),
+    [
+        ({"answer": 0.1, "decline": 0.9}, 0.2, 1),  # the training side alone has goals to be declined
+        ({"answer": 0.0, "decline": 1.0}, 0.2, 0),
+        ({"answer": 1.0, "decline": 0.0}, 0.9, 9),
+    ],
+)
+def test_kinds_of_goals_of_one_side_alone_leave_less_of_the_other(
+    goals: dict[str, float], test: float, tested: int
+) -> None:
+    sides = {"train": make_side("train"), "test": make_side("test", declining=())}
+    cells = plan_cells(sides, replace(SHARES, goals=goals, test=test), 10, seed=0)
+    assert len(cells) == 10
+    assert sum(cell.side == "test" for cell in cells) == tested
+
+
+def test_topics_and_goals_that_want_another_number_on_the_test_side_are_refused() -> None:
+    sides = {"train": make_side("train"), "test": make_side("test", declining=())}
+    sides["test"].origins["test-9"] = ("test-9", "sea", "answer")
+    shares = replace(SHARES, topics={"sea": 0.8, "air": 0.2}, goals={"answer": 0.1, "decline": 0.9})
+    with pytest.raises(UsageError, match="the personas of the train side cannot have these quotas"):
+        plan_cells(sides, shares, 10, seed=0)
 
 
 def test_the_same_seed_draws_the_same_users() -> None:

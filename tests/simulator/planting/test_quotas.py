@@ -76,4 +76,23 @@ def test_rows_that_need_not_be_exact_give_way_to_columns() -> None:
     pairs = [("rail", "answer"), ("air", "decline")]
     rows, columns = {"rail": 2, "air": 2}, {"answer": 3, "decline": 1}
     assert cross(rows, columns, pairs, exact_rows=True) is None
+    assert cross({"rail": 5, "air": 2}, columns, pairs, exact_rows=True) is None
     assert cross(rows, columns, pairs, exact_rows=False) == {("rail", "answer"): 3, ("air", "decline"): 1}
+
+
+def test_rows_stay_as_they_are_where_columns_of_one_row_alone_are_uneven() -> None:
+    pairs = [("rail", "answer"), ("rail", "decline"), ("air", "answer"), ("road", "answer")]
+    rows, columns = {"rail": 10, "air": 10, "road": 10}, {"answer": 21, "decline": 9}
+    table = cross(rows, columns, pairs, exact_rows=False)
+    assert table == {
+        ("rail", "answer"): 1,
+        ("rail", "decline"): 9,
+        ("air", "answer"): 10,
+        ("road", "answer"): 10,
+    }
+
+
+def test_rows_that_add_up_to_more_than_the_columns_are_scaled() -> None:
+    pairs = [("rail", "answer"), ("air", "answer")]
+    table = cross({"rail": 30, "air": 10}, {"answer": 8}, pairs, exact_rows=False)
+    assert table == {("rail", "answer"): 6, ("air", "answer"): 2}

@@ -63,6 +63,19 @@ def test_a_pack_too_small_for_two_sides_is_refused(scenario: Scenario) -> None:
     )
 
 
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.5, 0.99])
+def test_two_personas_with_a_document_each_are_split_whatever_the_share(
+    scenario: Scenario, share: float
+) -> None:
+    kept = ("ann-anchor", "bob-barrel")
+    update = {
+        "documents": tuple(one for one in scenario.documents if one.name in ("anchor", "barrel")),
+        "personas": tuple(one for one in scenario.personas if one.id in kept),
+    }
+    sides = asyncio.run(split_pack(scenario.model_copy(update=update), share, seed=0))
+    assert [len(side.origins) for side in sides.values()] == [1, 1]
+
+
 def test_goals_of_each_kind_are_a_persona_of_their_own(scenario: Scenario) -> None:
     ann = scenario.personas[0]
     labels = (

@@ -106,3 +106,11 @@ def test_names_of_files_are_short_and_unique(tmp_path: Path) -> None:
     found = read_people(paths)
     assert [one.name for one in found] == ["people", "people 2", "people-of-…"]
     assert [one.source for one in found] == [str(path) for path in paths]
+
+
+def test_names_differ_also_from_those_that_a_number_would_make(tmp_path: Path) -> None:
+    paths = [tmp_path / str(number) / name for number, name in enumerate(("a.jsonl", "a 3.jsonl", "a.jsonl"))]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text('{"user_turns": ["Hi"]}\n')
+    assert [one.name for one in read_people(paths)] == ["a", "a 3", "a 4"]
