@@ -19,6 +19,7 @@ from hallulab.agents.models.answers import (
     ModelError,
     RefusedRequest,
     read_completion,
+    read_limit,
 )
 from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint, read_pause
 from hallulab.agents.models.endpoints import NO_KEY, Endpoint
@@ -180,7 +181,10 @@ class ModelClient:
                 credentials, key, body, record, keeps_refusal=False, routes=self._routes, mark=mark
             )
             answer = await self._ask(url, call)
-            completion = read_completion(answer, tools_offered="tools" in extra)
+            limit = read_limit(extra)
+            if limit is not None:
+                limit += self.endpoint.settings.thoughts
+            completion = read_completion(answer, tools_offered="tools" in extra, limit=limit)
         except BaseException as error:
             if isinstance(error, Exception):
                 future.set_exception(error)

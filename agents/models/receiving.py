@@ -22,7 +22,7 @@ from hallulab.agents.models.complaints import (
     read_delay,
     read_pause,
 )
-from hallulab.agents.models.log_probabilities import gives_token_numbers, read_first_token
+from hallulab.agents.models.log_probabilities import gives_token_numbers, is_empty, read_first_token
 from hallulab.agents.models.redaction import Redaction
 from hallulab.scenarios.files.json_text import read_json
 
@@ -169,7 +169,7 @@ def find_answer_flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str |
     if limit is not None and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
         return f"{len(text):,} characters where {limit:,} tokens were asked for"
     logprobs = choice.get("logprobs")
-    if not body.get("logprobs") or logprobs is None or gives_token_numbers(logprobs):
+    if not body.get("logprobs") or is_empty(logprobs) or gives_token_numbers(logprobs):
         return None
     first = read_first_token(logprobs)
     if first is None:
