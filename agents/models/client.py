@@ -24,7 +24,12 @@ from hallulab.agents.models.answers import (
 from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint, read_pause
 from hallulab.agents.models.endpoints import NO_KEY, Endpoint
 from hallulab.agents.models.fitting import Fitting, identify_asked
-from hallulab.agents.models.model_names import describe_served, find_served_name
+from hallulab.agents.models.model_names import (
+    describe_served,
+    find_aliases,
+    find_served_name,
+    has_further_page,
+)
 from hallulab.agents.models.needs import Need, is_about_request
 from hallulab.agents.models.receiving import read_object, read_value
 from hallulab.agents.models.token_watch import StalledServer
@@ -373,6 +378,7 @@ class ModelClient:
             if told is None:
                 raise ValueError("no JSON")
             roots = {str(entry["id"]): entry.get("root") for entry in told["data"]}
+            aliases = find_aliases(told["data"])
         except _NO_LIST as error:
             if (sentence := find_no_handle(error)) is not None:
                 raise ModelError(f"{self._where} was not asked: {sentence}") from error
@@ -382,8 +388,9 @@ class ModelClient:
                 f"no OpenAI-compatible endpoint answers at {self.endpoint.base_url} ({_name_reason(error)}). "
                 f"{_name_remedy(error, self.endpoint.variable)}"
             ) from error
-        name = find_served_name(self.endpoint.model, roots)
-        if not roots and await self._answers():
+        name = find_served_name(self.endpoint.model, [*roots, *aliases])
+        is_whole = bool(roots) and not has_further_page(told)
+        if name is None and not is_whole and await self._answers():
             return
         if name is None:
             raise ModelError(
@@ -391,7 +398,7 @@ class ModelClient:
                 f"{describe_served(self.endpoint.model, list(roots))}. Correct --model."
             )
         self.fitting.model = None if name == self.endpoint.model else name
-        self.root = _told_root(roots[name])
+        self.root = _told_root(roots[aliases.get(name, name)])
 
     async def _answers(self) -> bool:
         """Return whether the endpoint answers a question, although it has no list of models."""

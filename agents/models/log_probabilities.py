@@ -90,13 +90,13 @@ def read_answers_first_token(logprobs: Any, text: str) -> tuple[Likely, ...] | N
     """
     told = logprobs.get("content") if isinstance(logprobs, dict) else None
     found, answer = read_first_token(logprobs), text.strip()
-    if found is None or not answer or not isinstance(told, list):
+    if found is None or not answer or not isinstance(told, list) or len(told) == 1:
         return found
     spelled = [_spell_sampled(one) for one in told]
     texts = [max(forms, key=lambda form: form[:1].isspace()) for forms in spelled]
     if any(answer.startswith(form.strip()) for form in spelled[0]):
         whole = "".join(texts).strip()
-        if len(told) == 1 or answer.startswith(whole) or _spells(whole, answer):
+        if answer.startswith(whole) or _spells(whole, answer):
             return found
     whole = "".join(texts)
     begin = whole.rfind(answer)

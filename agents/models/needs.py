@@ -105,7 +105,7 @@ def _find(pattern: str) -> re.Pattern[str]:
 
 _TOO_LOW = (
     r"positive|greater|larger|at least|minimum|below|>|≥|too (?:small|low)|non-?zero|\bzero\b|less than"
-    r"|higher|was reached|[(\]]0(?:\.0+)?, ?"
+    r"|higher|was reached|[(\]]0(?:\.0+)?, ?|\b0(?:\.0+)? ?<|(?:not|n't) be 0\b"
 )
 
 NEEDS: tuple[Need, ...] = (
@@ -157,7 +157,10 @@ NEEDS: tuple[Need, ...] = (
     Need(
         "no_system",
         "the system's text in the user's message",
-        _find(r"system|roles? must alternate"),
+        _find(
+            r"system|\broles?\b[^.]{0,80}(?:alternate|supported|allowed|user|assistant)"
+            r"|(?:user|assistant)[^.]{0,40}\brole|start with a user message"
+        ),
         lambda body: any(message["role"] == "system" for message in body["messages"]),
         _fold_system,
     ),
@@ -277,7 +280,7 @@ class Diagnosis:
             if not isinstance(refusal, APIStatusError) or not is_about_request(refusal.status_code):
                 return None
             now = _read_words(refusal)
-            if need.words.search(words) and not need.words.search(now):
+            if _names(need, status, words) and not need.words.search(now):
                 sure.add(need.name)
             words, status = now, refusal.status_code
         return ()
@@ -327,7 +330,7 @@ async def _leave_needed(
     kept = list(tried)
     for need in tried:
         is_last = need is tried[-1]
-        if need.name in sure or (is_last and need.words.search(last[1])):
+        if need.name in sure or (is_last and _names(need, *last)):
             continue
         others = [one for one in kept if one is not need]
         # An endpoint that fails now and then refused by chance: by chance again, alike, and twice, is rare.
@@ -341,6 +344,14 @@ async def _leave_needed(
             if is_last and not _is_alike(refusal, last):
                 return None
     return tuple(kept)
+
+
+def _names(need: Need, status: int, words: str) -> bool:
+    """Return whether a refusal names what a need is about.
+
+    A server that fails (500, 502) may do so by chance, and say "stream" or "system" of itself.
+    """
+    return status not in (500, 502) and need.words.search(words) is not None
 
 
 def _is_alike(refusal: APIStatusError, last: tuple[int, str]) -> bool:

@@ -301,7 +301,10 @@ TABLE: dict[Callable[..., Any], Case] = {
     complaints.is_out_of_quota: lambda text: complaints.is_out_of_quota(
         {"error": {"code": text, "msg": text}}
     ),
-    complaints.read_delay: lambda text: complaints.read_delay({"error": {"details": [{"retryDelay": text}]}}),
+    complaints.read_delay: lambda text: complaints.read_delay(
+        {"error": {"details": [{"retryDelay": text}], "message": text}}
+    ),
+    complaints.find_busy_status: lambda text: complaints.find_busy_status({"error": {"code": text}}),
     complaints.read_pause: lambda text: complaints.read_pause({"retry-after": text, "retry-after-ms": text}),
     complaints.is_broken: lambda text: complaints.is_broken(200, {}, text),
     complaints.describe_no_completion: lambda text: complaints.describe_no_completion(200, {}, text),

@@ -88,6 +88,21 @@ RULES: list[tuple[Rule, str]] = [
         refuse_where(lambda body: body["messages"][0]["role"] == "system", "System role not supported"),
         "the system's text in the user's message",
     ),
+    *(
+        (
+            refuse_where(lambda body: body["messages"][0]["role"] == "system", reason),
+            "the system's text in the user's message",
+        )
+        for reason in (
+            "Only user and assistant roles are supported!",
+            "messages.0.role: Input should be 'user' or 'assistant'",
+            "A conversation must start with a user message.",
+        )
+    ),
+    (
+        refuse_where(lambda body: body.get("temperature") == 0, "temperature must satisfy 0 < temperature"),
+        "the temperature 0.01 in place of 0",
+    ),
     (
         refuse_where(
             lambda body: isinstance(body["messages"][-1]["content"], str), "content must be a list of parts"
@@ -285,6 +300,26 @@ async def test_an_endpoint_that_fails_now_and_then_keeps_its_abilities(faults: d
     pool, _ = scripted_pool(answer)
     assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(YES)
     assert pool.get().abilities.log_probabilities
+
+
+@pytest.mark.parametrize("status", [500, 502])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "System error",
+        "stream error: stream ID 3; INTERNAL_ERROR",
+        "Name or service not known",
+        "Error during sampling",
+        "the worker of seed 7 crashed",
+    ],
+)
+async def test_a_server_that_fails_once_needs_nothing_whatever_its_words_name(
+    words: str, status: int
+) -> None:
+    numbers = count()
+    pool, _transport = scripted_pool(lambda _: refusal(status, words) if next(numbers) == 0 else "Yes.")
+    assert await pool.session("chatbot").text("reply", QUESTION) == "Yes."
+    assert pool.get().fitting.tell_needs(seed=True) == ()
 
 
 async def test_an_endpoint_that_breaks_off_is_looked_into_again() -> None:
