@@ -114,6 +114,7 @@ _STATUS_OF_NAME: Sequence[tuple[str, int]] = (
 WHERE = "Does the base URL end where an OpenAI-compatible API begins (usually /v1)?"
 """Advice for an answer of an unknown form."""
 
+_ERROR_CODE = re.compile(r"[45]\d\d")
 _QUOTA = re.compile(
     r"insufficient[_ ](?:quota|balance|credit|fund)|current quota|available quota|billing|credit balance"
     r"|out of credit|no credits|more credits|add \d+ credits|payment required|spending limit|arrear"
@@ -342,7 +343,9 @@ def is_broken(status: int, body: Any, text: str) -> bool:
     return status == 200 and (not begun or without or (body is None and begun.startswith("{")))
 
 
-def describe_redirect(status: int, location: str, asked: str) -> str:
+def describe_redirect(
+    status: int, location: str, asked: str, remedy: str = "Give that address as the base URL."
+) -> str:
     """Say where an answer redirects to: the end of a sentence that names the address.
 
     The address is told without user name, password and query, which may hold secrets, and as a base URL.
@@ -356,7 +359,7 @@ def describe_redirect(status: int, location: str, asked: str) -> str:
     if not location or not to:
         return f"gave no reply but status {status}. Correct the base URL."
     told = to.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
-    return f"redirects (status {status}) to {put_in_one_line(told)}. Give that address as the base URL."
+    return f"redirects (status {status}) to {put_in_one_line(told)}. {remedy}"
 
 
 def find_unread_packing(headers: httpx2.Headers) -> str | None:
@@ -437,15 +440,24 @@ def _tells_an_error(body: Mapping[str, Any]) -> bool:
     base = fields.get("baseresp")
     if isinstance(base, dict):
         return base.get("status_code") not in (0, None)
-    if any(_is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
+    if says_it_failed(body):
         return True
     if any(fields.get(name) for name in _WORDS) or (fields.get("detail") and fields.keys() <= _PROBLEM):
+        return True
+    return bool(fields.get("message") or fields.get("msg")) and (_find_status(body) or 0) >= 400
+
+
+def says_it_failed(body: Any) -> bool:
+    """Return whether a JSON object says of itself that it is an error, whatever else is in it."""
+    fields = _fields(body) if isinstance(body, dict) else {}
+    if any(_is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
         return True
     if any(str(fields.get(name)).lower() in _BAD for name in ("status", "object", "type")):
         return True
     if fields.get("success") is False or fields.get("ok") is False:
         return True
-    return bool(fields.get("message") or fields.get("msg")) and (_find_status(body) or 0) >= 400
+    codes = [str(fields.get(name)) for name in ("code", "status", "statuscode", "errorcode")]
+    return bool(fields.get("message") or fields.get("msg")) and any(map(_ERROR_CODE.fullmatch, codes))
 
 
 def _iter_errors(body: Any) -> list[Mapping[str, Any]]:
