@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -179,6 +180,24 @@ async def test_a_refusal_that_names_nothing_is_looked_into_once(names: tuple[str
     assert transport.requests[-1].keys() >= {"model", "messages", "max_tokens"} | (
         {"seed", "temperature"} - {*names}
     )
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "max_tokens is too large: 512. This model supports at most 256 completion tokens.",
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 256]",
+        "max_tokens: 512 > 256, which is the maximum allowed number of output tokens",
+        "'max_tokens' is too large: 512. This model's maximum context length is 1000 tokens and your request "
+        "has 600 input tokens (512 > 1000 - 600).",
+    ],
+)
+async def test_a_limit_that_is_too_high_keeps_its_name(reason: str) -> None:
+    """Endpoints that do not know the other name would answer without any limit."""
+    pool, transport = scripted_pool(says(lambda body: reason if body.get("max_tokens", 0) > 256 else None))
+    with pytest.raises(ModelError, match=re.escape(reason)):
+        await pool.session("chatbot").text("reply", QUESTION)
+    assert len(transport.requests) == 1
 
 
 async def test_what_nothing_explains_is_not_looked_into_again() -> None:
