@@ -96,6 +96,9 @@ _THOUGHTS = (
 )
 """Fields of a message that hold thoughts, by various servers."""
 
+_CALLS = frozenset({"tool_use", "tool_call", "function_call", "functionCall"})
+"""Kinds of the parts of a message that call a tool."""
+
 _SPOKEN_PARTS = frozenset({"text", "output_text", "refusal"})
 """Kinds of the parts of a message that are said to the user."""
 
@@ -225,11 +228,13 @@ def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
     content = message.get("content") or message.get("refusal") or ""
     if isinstance(content, dict):
         content = content["parts"] if isinstance(content.get("parts"), list) else [content]
+    calls = message.get("tool_calls") or message.get("function_call")
     if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
+        calls = calls or any(isinstance(part, dict) and part.get("type") in _CALLS for part in content)
         content = join_parts(content)
     if not isinstance(content, str):
         raise ModelError(f"the model's answer is a {type(content).__name__} and no text.")
-    if message.get("tool_calls") or message.get("function_call"):
+    if calls:
         raise ModelError("the model called a tool in place of an answer, although none was offered.")
     spoken = leave_out_thoughts(content)
     if not tools_offered and (spoken.called or writes_call(spoken.text)):

@@ -134,7 +134,7 @@ _TIME = r"\d[\d.]{0,12}\s?(?:ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|
 _TOLD_DELAY = re.compile(
     rf"(?:try again|retry|wait)(?: in| after| for)? ({_TIME}(?:\s?{_TIME}){{0,2}})(?![\w%])", re.IGNORECASE
 )
-_DELAYS = ("retrydelay", "retryafter", "retryafterseconds", "retryafters")
+_DELAYS = ("retrydelay", "retryafter", "retryafterseconds", "retryafters", "estimatedtime")
 """Fields that say when to come again, in seconds or as a time."""
 
 _EPOCH_S, _EPOCH_MS = 1e9, 1e12

@@ -89,6 +89,10 @@ def test_what_is_said_to_the_user(message: dict[str, Any], text: str) -> None:
         ({"content": "<|channel|>commentary to=functions.search<|message|>{}<|call|>"}, "wrote the call"),
         ({"content": None, "tool_calls": [{"id": "c1"}]}, "called a tool"),
         ({"content": "Let me look.", "tool_calls": [{"id": "c1"}]}, "called a tool"),
+        (
+            {"content": [{"type": "text", "text": "Let me look."}, {"type": "tool_use", "name": "search"}]},
+            "called a tool",
+        ),
     ],
 )
 def test_what_says_nothing_to_the_user_is_refused(message: dict[str, Any], reason: str) -> None:

@@ -91,6 +91,13 @@ async def test_a_list_of_models_that_breaks_off_is_none() -> None:
     await pool_at(httpx2.MockTransport(answer)).check()
 
 
+@pytest.mark.parametrize("surplus", ["/chat/completions", "/models"])
+async def test_an_address_that_is_too_long_is_told(surplus: str) -> None:
+    pool = pool_at(httpx2.MockTransport(lambda _: httpx2.Response(404)), url=f"{LOCAL}{surplus}/")
+    with pytest.raises(ModelError, match=rf"\(status 404\)\. Give --base-url without {surplus}\.$"):
+        await pool.check()
+
+
 async def test_check_says_that_nobody_answers() -> None:
     with pytest.raises(
         ModelError, match=f"no OpenAI-compatible endpoint answers at {LOCAL} .*Start a server"

@@ -255,6 +255,7 @@ def test_a_wish_may_be_a_date_in_any_form(told: str) -> None:
         ({"error": {"message": "Please try again in 250ms."}}, 0.25),
         ({"error": {"message": "Please wait 5 minutes."}}, 300.0),
         ({"error": {"message": "Try again in 5% of cases."}}, None),
+        ({"error": "Model m is currently loading", "estimated_time": 20.5}, 20.5),
         ({"retry_after": True}, None),
         ({}, None),
     ],
