@@ -150,7 +150,7 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
         raise BrokenAnswer(f"{asked}: the connection broke off before the answer was whole.") from error
     text = decode_text(read, response.headers)
     try:
-        value = order_choices(redaction.value(read_json(text, redaction.text)))
+        value = order_choices(_read_json(text, redaction))
     except ValueError:
         value = _read_mislabelled(text, status, str(asked), redaction)
     told = find_told_error(value) if status < 300 else None
@@ -182,9 +182,15 @@ def _read_mislabelled(text: str, status: int, asked: str, redaction: Redaction) 
     """
     if not text.lstrip().startswith(_EVENTS):
         return None
-    found = join_text(redaction.text(text), asked)
+    found = join_text(text, asked)
     # An error's stream is the error alone.
-    return found if found is not None and (status < 300 or "choices" not in found) else None
+    if found is None or (status >= 300 and "choices" in found):
+        return None
+    return _read_json(json.dumps(found), redaction)  # a key may have come in pieces
+
+
+def _read_json(text: str, redaction: Redaction) -> Any:
+    return redaction.value(read_json(text, redaction.text))
 
 
 LONGEST_TOKEN = 256

@@ -67,7 +67,7 @@ def _read_calls(text: str) -> list[Any]:
             found = [json.loads(line) for line in text.splitlines() if line.strip()]
         except (ValueError, RecursionError):
             return []
-    calls = []
+    calls: list[Any] = []
     for one in found:
         held = next((one[name] for name in _HOLDERS if name in one), one) if isinstance(one, dict) else one
         calls += held if isinstance(held, list) else [held]

@@ -335,6 +335,16 @@ async def test_a_stream_that_is_called_something_else_is_joined(kind: str) -> No
     assert [(call.prompt_tokens, call.completion_tokens) for call in session.calls] == [(9, 5)]
 
 
+async def test_a_key_in_pieces_is_found_in_a_stream_that_is_called_something_else() -> None:
+    pieces = [delta("It is sk-canary-"), delta("1234567890."), END]
+    transport = OnlyStreams([*format_events(pieces)], kind="text/plain")
+    endpoint = Endpoint("m", "https://models.example/v1", "CANARY_KEY")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("CANARY_KEY", "sk-canary-1234567890")
+        pool = ModelPool({"default": endpoint}, transport=transport, backoff=wait_none(), attempts=2)
+        assert await pool.session("chatbot").text("generate", QUESTION) == "It is [key]."
+
+
 class OnlyStreams(Streams):
     """Answers each request with a stream."""
 
