@@ -28,7 +28,7 @@ from hallulab.agents.models.endpoints import BaseUrl
 from hallulab.agents.models.receiving import JSON
 from hallulab.agents.models.streaming import join_pieces
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
-from hallulab.agents.models.wire_settings import Headers, Query
+from hallulab.agents.models.wire_settings import VARIABLE, Headers, Query
 from hallulab.chatbots.evidence import leave_evidence
 from hallulab.chatbots.http_answer import HttpAnswer, receive_answer
 from hallulab.chatbots.http_request import SAMPLE, TemplateValues, build_body, build_headers, render
@@ -83,6 +83,12 @@ class HttpOptions(Frozen):
     def _belong_together(self) -> Self:
         if self.method == "GET" and self.body is not None:
             raise ValueError("`method: GET` has no body; put the message into `query`")
+        templates = [json.dumps(self.body), *self.query.values()]
+        named = next((found[0] for one in templates if (found := VARIABLE.search(one))), None)
+        if named is not None:
+            raise ValueError(
+                f"`{named}` would be sent as it stands: a variable is filled in in `headers` alone"
+            )
         if self.body is None and not self.query:
             raise ValueError('give a `body` with what was said, such as {message: "{{ message }}"}')
         return self

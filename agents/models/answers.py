@@ -310,6 +310,7 @@ WORD_TOKENS = 8
 SAMPLE_TEMPERATURE = 1.0
 """Temperature of printed decisions that are asked several times: at 1 their shares estimate probabilities."""
 
+_ALTERNATIVE = re.compile(r"\W{0,3}(?:/|\||\bor\b)\W{0,3}(\w{1,40})", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"\W*(\w+)(\s*)(\w?)")
 
 
@@ -356,15 +357,22 @@ def share_of_words(step: str, printed: Sequence[str], options: Sequence[str]) ->
 def printed_option(text: str, options: Sequence[str]) -> str | None:
     """Return the option that is the first word of a text; None if the first word is no option.
 
-    An option of one letter must stand alone: in "A lawyer should …" the first word is an article.
+    An option of one letter must stand alone: in "A lawyer should …" the first word is an article. A model
+    that repeats the question ("Yes or No") has not answered.
     """
     found = _FIRST_WORD.match(text)
-    if found is None:
+    if found is None or _names_another(text[found.end(1) :], options):
         return None
     word, gap, following = found.groups()
     if len(word) == 1 and following and "\n" not in gap:
         return None
     return next((option for option in options if option.lower() == word.lower()), None)
+
+
+def _names_another(rest: str, options: Sequence[str]) -> bool:
+    """Return whether another option follows at once, as in `Yes/No`, `Yes or No`."""
+    following = _ALTERNATIVE.match(rest)
+    return following is not None and any(option.lower() == following[1].lower() for option in options)
 
 
 Answer = TypeVar("Answer", bound=BaseModel)

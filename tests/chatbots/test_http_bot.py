@@ -104,6 +104,11 @@ async def test_a_template_of_the_whole_body_escapes_what_was_said() -> None:
             r"the template makes no JSON .*write `\{\{ message \| tojson \}\}`",
         ),
         ({"body": {"m": "{{ massage }}"}}, "a template is wrong: 'massage' is undefined"),
+        (
+            {"body": {"m": "{{ message }}", "key": "${SHOP_KEY}"}},
+            r"`\$\{SHOP_KEY\}` would be sent as it stands: a variable is filled in in `headers` alone",
+        ),
+        ({"query": {"app": "${SHOP_APP}"}}, r"`\$\{SHOP_APP\}` would be sent as it stands"),
         ({"body": {"m": "{{ message"}}, "a template is wrong: unexpected end of template"),
         ({"body": {"m": "{{ message.__class__.mro() }}"}}, "a template is wrong: .*unsafe"),
         ({"reply": "answer["}, r"'answer\[' is no JMESPath"),
