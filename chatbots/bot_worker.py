@@ -19,6 +19,7 @@ import importlib
 import inspect
 import math
 import sys
+from collections import UserString
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, SupportsFloat
@@ -255,6 +256,8 @@ def make_plain(value: object) -> object:
     """Convert a value to JSON's types."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    if isinstance(value, UserString):  # a sequence of such again
+        return str(value)
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, Mapping):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from typing import Any
 import httpx2
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.complaints import read_pause
-from hallulab.agents.models.receiving import read_body
+from hallulab.agents.models.complaints import read_complaint, read_pause
+from hallulab.agents.models.receiving import decode_text, read_body
 from hallulab.agents.models.redaction import Redaction, make_redaction
 from hallulab.scenarios.files.json_text import read_json
 
@@ -23,6 +22,15 @@ _MOST_EVENTS = 100_000
 
 _DONE = "[DONE]"
 """Data of the last event of many services."""
+
+_FIELDS = frozenset({"data", "event", "id", "retry", ""})
+"""Beginnings of the lines of events; nothing: a comment."""
+
+_OF_LINES = re.compile(r"ndjson|jsonl|jsonlines|stream\+json|json-seq")
+"""In content types of JSON lines."""
+
+_LOCATIONS = ("Location", "Operation-Location", "Azure-AsyncOperation")
+"""Headers that say where the result of a job will be."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +45,10 @@ class HttpAnswer:
     """It as JSON; None: it is none, or null."""
     is_json: bool = False
     events: tuple[Any, ...] | None = None
-    """The data of its server-sent events, JSON where that is expected; None: it is no stream."""
+    """The data of its server-sent events, JSON where that is expected, or its JSON lines; None: it is no
+    stream."""
     location: str | None = None
-    """Its header `Location`, as it came."""
+    """Its header that says where to go on, as it came."""
     pause: float | None = None
     """Seconds after which it wants to be asked again; None: it does not say."""
 
@@ -56,41 +65,74 @@ async def receive_answer(
         json_events: whether the data of events is JSON.
 
     Raises:
-        ModelError: it is too long, redirects, or is packed in a way that nobody asked for.
+        ModelError: it is too long, tells an error amid a stream, or is packed in a way that nobody asked for.
     """
     redaction = make_redaction(*secrets)
-    location, status = response.headers.get("Location"), response.status_code
-    pause = read_pause(response.headers)
-    streams = response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
-    read = await read_body(response, url, redaction)
-    if streams:
-        events = tuple(_iterate_events(read.decode("utf-8", "replace"), url, redaction, json_events))
+    status, pause = response.status_code, read_pause(response.headers)
+    location = next((response.headers[name] for name in _LOCATIONS if name in response.headers), None)
+    if 300 <= status < 400:
+        await response.aclose()
+        return HttpAnswer(status, "", redaction, location=location, pause=pause)
+    kind = response.headers.get("Content-Type", "").lower()
+    whole = decode_text(await read_body(response, url, redaction), response.headers)
+    if kind.startswith("text/event-stream") or _looks_like_events(whole):
+        events = tuple(_iterate_events(whole, url, redaction, json_events))
         return HttpAnswer(status, "", redaction, events=events, location=location, pause=pause)
-    text = redaction.text(read.decode(json.detect_encoding(read), "replace"))
+    text = redaction.text(whole)
     try:
         value, is_json = _read_value(text, redaction), True
     except ValueError:
         value, is_json = None, False
-    return HttpAnswer(status, text, redaction, value, is_json, location=location, pause=pause)
+    lines = (
+        None if is_json else _read_lines(text, redaction, json_events or _OF_LINES.search(kind) is not None)
+    )
+    return HttpAnswer(status, text, redaction, value, is_json, lines, location, pause)
+
+
+def _looks_like_events(text: str) -> bool:
+    """Return whether a text is nothing but events, whatever its content type says."""
+    lines = _LINE_END.split(text.removeprefix("\ufeff"))
+    told = [line.partition(":") for line in lines if line]
+    names = {name if colon else None for name, colon, _ in told}
+    return "data" in names and names <= _FIELDS and "" in lines[:-1]
+
+
+def _read_lines(text: str, redaction: Redaction, expected: bool) -> tuple[Any, ...] | None:
+    """Return the values of JSON lines, which some services stream; None: it is none, or not expected."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not expected or not lines or len(lines) > _MOST_EVENTS:
+        return None
+    try:
+        return tuple(_read_value(line, redaction) for line in lines)
+    except ValueError:
+        return None
 
 
 def _iterate_events(text: str, url: str, redaction: Redaction, as_json: bool) -> Iterator[Any]:
     """Yield the data of server-sent events up to `[DONE]`: objects and lists as such, other data as a text.
 
     White space counts: it stands between the pieces of a reply. Source: HTML standard, section 9.2.6.
+
+    Raises:
+        ModelError: there are too many, one is no JSON, or one is an error.
     """
     data: list[str] = []
-    events = 0
+    events, kind = 0, ""
     for line in (*_LINE_END.split(text.removeprefix("\ufeff")), ""):
         name, _, value = line.partition(":")
         if name == "data":
             data.append(value.removeprefix(" "))
+        elif name == "event":
+            kind = value.strip().lower()
         elif not line and data:
             whole, data, events = "\n".join(data), [], events + 1
+            is_error, kind = kind == "error", ""
             if events > _MOST_EVENTS:
                 raise ModelError(f"{url} gave an answer of more than {_MOST_EVENTS:,} events.")
             if whole.strip() == _DONE:
                 return
+            if is_error:
+                raise ModelError(f"{url} broke off its reply: {read_complaint(redaction.text(whole))}")
             try:
                 found = _read_value(whole, redaction)
             except ValueError as error:

@@ -8,26 +8,31 @@ its result where it says, at the same host.
 from __future__ import annotations
 
 import asyncio
-import math
+import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urljoin
 
 import httpx2
-import jmespath
-from jmespath.exceptions import JMESPathError
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from hallulab.agents.models.complaints import put_in_one_line, read_complaint
+from hallulab.agents.models.complaints import (
+    describe_redirect,
+    put_in_one_line,
+    read_complaint,
+    says_it_failed,
+)
 from hallulab.agents.models.endpoints import BaseUrl
 from hallulab.agents.models.receiving import JSON
+from hallulab.agents.models.streaming import join_pieces
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
-from hallulab.agents.models.wire_settings import Headers, Query
+from hallulab.agents.models.wire_settings import VARIABLE, Headers, Query
 from hallulab.chatbots.evidence import leave_evidence
 from hallulab.chatbots.http_answer import HttpAnswer, receive_answer
 from hallulab.chatbots.http_request import SAMPLE, TemplateValues, build_body, build_headers, render
+from hallulab.chatbots.json_paths import JmesPath, search
 from hallulab.chatbots.passages import read_passages
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, validate_reply
@@ -46,38 +51,6 @@ _PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_PAUSE_S = 0.1
 """A bot that wants to be asked at once, again and again, would keep this machine busy."""
-
-
-_LONGEST_PATH = 1_000
-"""Characters of a JMESPath at most: one is read by recursion."""
-_MOST_COPIES = 64
-"""Copies of an answer at most that the lists in a JMESPath make."""
-
-
-def _check_path(path: str) -> str:
-    if len(path) > _LONGEST_PATH:
-        raise ValueError(f"a JMESPath of more than {_LONGEST_PATH:,} characters is not read")
-    try:
-        copies = _count_copies(jmespath.compile(path).parsed)
-    except (JMESPathError, ValueError, RecursionError) as error:
-        said = "too deep" if isinstance(error, RecursionError) else " ".join(str(error).split())
-        raise ValueError(f"{path[:200]!r} is no JMESPath: {said[:120]}") from error
-    if copies > _MOST_COPIES:
-        raise ValueError(f"{path[:200]!r} makes {copies:,} copies of an answer; shorten its lists")
-    return path
-
-
-def _count_copies(node: Mapping[str, Any]) -> int:
-    """Return how many times as large as its value the result of an expression may be."""
-    inner = [_count_copies(one) for one in node.get("children", ()) if isinstance(one, Mapping)]
-    own = (
-        len(inner) if node["type"] in ("multi_select_list", "multi_select_dict", "function_expression") else 1
-    )
-    return max(own, 1) * math.prod(inner)
-
-
-JmesPath = Annotated[str, AfterValidator(_check_path)]
-"""Where something stands in JSON, such as `choices[0].message.content`."""
 
 
 class HttpOptions(Frozen):
@@ -110,6 +83,12 @@ class HttpOptions(Frozen):
     def _belong_together(self) -> Self:
         if self.method == "GET" and self.body is not None:
             raise ValueError("`method: GET` has no body; put the message into `query`")
+        templates = [json.dumps(self.body), *self.query.values()]
+        named = next((found[0] for one in templates if (found := VARIABLE.search(one))), None)
+        if named is not None:
+            raise ValueError(
+                f"`{named}` would be sent as it stands: a variable is filled in in `headers` alone"
+            )
         if self.body is None and not self.query:
             raise ValueError('give a `body` with what was said, such as {message: "{{ message }}"}')
         return self
@@ -132,6 +111,8 @@ class HttpBot:
         self._context = context
         self._options = read_options(f"chatbot {KIND}", HttpOptions, context.options)
         self._session = uuid.uuid4().hex
+        self._cookies = httpx2.Cookies()
+        """Cookies that the bot has set in this conversation."""
         sample = [Message(role="user", text=SAMPLE)]  # so that a wrong template is told before the run
         self._build_request(TemplateValues.make(sample, self._session, last_only=True))
 
@@ -173,6 +154,10 @@ class HttpBot:
                 answer = await self._wait_for_job(request, answer, secrets)
         except TimeoutError as error:
             raise ChatbotError(f"{url} gave no reply within {limit:g} s (--timeout).") from error
+        if 300 <= answer.status < 400:
+            to = answer.redaction.text(answer.location or "")
+            told = describe_redirect(answer.status, to, url, _REDIRECTED)
+            raise ChatbotError(f"{url} {answer.redaction.text(told)}")
         if not 200 <= answer.status < 300:
             words = read_complaint(answer.value) or put_in_one_line(answer.text)
             told = f": {words}" if words else "."
@@ -217,7 +202,11 @@ class HttpBot:
         """Return the result of a job, asked for at the same host as long as it goes on."""
         pause, place = _PAUSE_S, str(request.url)
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _OF_BODY}
-        while answer.status == 202 or self._is_waiting(answer):
+        while (
+            answer.status == 202
+            or self._is_waiting(answer)
+            or (300 <= answer.status < 400 and place != str(request.url))
+        ):
             place = self._find_result(answer, place, first=place == str(request.url))
             await asyncio.sleep(_choose_pause(answer, pause))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -226,7 +215,7 @@ class HttpBot:
 
     def _is_waiting(self, answer: HttpAnswer) -> bool:
         waiting = self._options.waiting
-        return waiting is not None and answer.status < 300 and bool(_search(waiting, answer.value))
+        return waiting is not None and answer.status < 300 and bool(search(waiting, answer.value))
 
     def _find_result(self, answer: HttpAnswer, asked: str, first: bool) -> str:
         """Return the address of a job's result; later answers need not say it again.
@@ -234,7 +223,8 @@ class HttpBot:
         Raises:
             ChatbotError: the first does not, or it is at another host, which gets none of our headers.
         """
-        told = answer.location if self._options.job is None else _search(self._options.job, answer.value)
+        in_header = self._options.job is None or answer.status >= 300
+        told = answer.location if in_header else search(str(self._options.job), answer.value)
         if not isinstance(told, str) or not told:
             if not first:
                 return asked
@@ -258,8 +248,11 @@ class HttpBot:
         return place
 
     async def _send(self, request: httpx2.Request, secrets: Sequence[str]) -> HttpAnswer:
+        self._cookies.set_cookie_header(request)
         try:
             response = await self._context.models.network.handle_async_request(request)
+            response.request = request
+            self._cookies.extract_cookies(response)
             return await receive_answer(response, self._options.url, secrets, self._options.event is not None)
         except (httpx2.RequestError, OSError) as error:
             if (full := find_no_handle(error)) is not None:
@@ -274,25 +267,58 @@ class HttpBot:
         Raises:
             ChatbotError: there is no reply, or the passages are none.
         """
-        options = self._options
-        if answer.events is not None:
-            text = self._join(answer.events)
-            found = [_search(options.passages, one) for one in answer.events] if options.passages else []
+        options, events = self._options, self._find_events(answer)
+        if events is not None:
+            text = self._join(events)
+            found = [search(options.passages, one) for one in events] if options.passages else []
             passages = next((one for one in reversed(found) if one), None)
-        elif options.reply is None:
-            text, passages = self._read_text(answer), None
         else:
-            text, passages = _search(options.reply, answer.value), None
-            if not isinstance(text, str):
-                shown, place = put_in_one_line(answer.text)[:120], f"`{options.reply}` (the option `reply`)"
-                raise ChatbotError(f"{options.url}: its answer has no text at {place}: {shown!r}.")
-        if options.passages is not None and answer.events is None:
-            passages = _search(options.passages, answer.value)
+            self._check_whole(answer)
+            text, passages = self._read_text(answer), None
+        if options.passages is not None and events is None:
+            passages = search(options.passages, answer.value)
         # Once more, because a key may have come in pieces, or with a thought amid it.
         reply = answer.redaction.text(validate_reply(options.url, text))
         return reply, None if passages is None else read_passages(options.url, passages)
 
+    def _find_events(self, answer: HttpAnswer) -> Sequence[Any] | None:
+        """Return the events of an answer; None: it is whole. A list counts where events are expected."""
+        options = self._options
+        if answer.events is not None or options.event is None or not answer.is_json:
+            return answer.events
+        if options.reply is not None and isinstance(search(options.reply, answer.value), str):
+            return None
+        return answer.value if isinstance(answer.value, list) else [answer.value]
+
+    def _check_whole(self, answer: HttpAnswer) -> None:
+        """Check that a whole answer may hold a reply.
+
+        Raises:
+            ChatbotError: it is empty, a web page, or says that it is an error.
+        """
+        url = self._options.url
+        if not answer.text.strip():
+            raise ChatbotError(f"{url} gave an empty answer (status {answer.status}).")
+        if _WHOLE_PAGE.match(answer.text):
+            title = put_in_one_line(answer.text)[:80]
+            shown = "" if title.startswith("<") else f" ({title!r})"
+            raise ChatbotError(
+                f"{url} gave a web page{shown} and no reply. If it wants a login, send what that gives "
+                "in `headers`; else correct `url`."
+            )
+        if says_it_failed(answer.value):
+            words = read_complaint(answer.value) or put_in_one_line(answer.text)
+            raise ChatbotError(f"{url} answered with status {answer.status} and an error: {words}")
+
     def _read_text(self, answer: HttpAnswer) -> str:
+        if self._options.reply is not None:
+            found, place = search(self._options.reply, answer.value), f"`{self._options.reply}`"
+            if not isinstance(found, str):
+                shown = put_in_one_line(answer.text)[:120]
+                raise ChatbotError(
+                    f"{self._options.url}: its answer has no text at {place} (the option `reply`): {shown!r}."
+                )
+            return found
         if answer.is_json and not isinstance(answer.value, str):
             shown = put_in_one_line(answer.text)[:120]
             raise ChatbotError(
@@ -303,27 +329,35 @@ class HttpBot:
     def _join(self, events: Sequence[Any]) -> str:
         """Return the reply that events are the pieces of; an event without a piece says something else."""
         path = self._options.event
-        pieces = [one if path is None else _search(path, one) for one in events]
+        pieces = [one if path is None else search(path, one) for one in events]
         if path is None and any(not isinstance(one, str) for one in pieces):
             raise ChatbotError(
                 f"{self._options.url}: its events are JSON. Say where each has its piece in `event`."
             )
-        return "".join(one for one in pieces if isinstance(one, str))
+        failed = next((one for one in events if says_it_failed(one) and not _holds_text(path, one)), None)
+        if failed is not None:
+            raise ChatbotError(f"{self._options.url} broke off its reply: {read_complaint(failed)}")
+        texts = [one for one in pieces if isinstance(one, str) and one]
+        if path is not None and events and not texts:
+            shown = put_in_one_line(json.dumps(events[0], ensure_ascii=False))[:120]
+            raise ChatbotError(
+                f"{self._options.url}: none of its events has a text at `{path}` (the option `event`); the "
+                f"first is {shown!r}."
+            )
+        return join_pieces(texts)
 
 
+def _holds_text(path: str | None, event: Any) -> bool:
+    return path is None or bool(search(path, event))
+
+
+_REDIRECTED = "If that is the bot, give it in `url`; if it is a login, send what that gives in `headers`."
+_WHOLE_PAGE = re.compile(r"\s{0,64}<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 _BUSY = frozenset({429, 503})
 """Statuses of a bot that has not begun with the request."""
 _OF_BODY = frozenset({"content-type", "content-length", "transfer-encoding", "host"})
 _PRIVATE = re.compile(r"(?<=//)[^/]*@|\?.*", re.DOTALL)
 """User name, password and query of an address."""
-
-
-def _search(path: str, value: Any) -> Any:
-    """Return what stands in a value at a path; None: nothing."""
-    try:
-        return jmespath.search(path, value)
-    except Exception:  # noqa: BLE001 - a function that does not take such a value: ceil("Infinity")
-        return None
 
 
 def _choose_pause(answer: HttpAnswer, usual: float) -> float:

@@ -113,26 +113,57 @@ def read_citations(bot: str, sources: Mapping[str, Any]) -> tuple[tuple[Passage,
         sources: what came with the reply (`hallulab.agents.models.answers.SOURCES`).
     """
     cited = [*_list_objects(sources.get("search_results")), *_list_objects(sources.get("citations"))]
-    for context in _list_objects([sources.get("context")]):
-        cited += _list_objects(context.get("citations") if isinstance(context, Mapping) else None)
-    for one in _list_objects(sources.get("annotations")):
-        cited += _list_objects([one.get("url_citation", one) if isinstance(one, Mapping) else one])
-    passages, addresses = list[Passage](), dict[str, None]()
-    for one in cited:
-        known = {} if isinstance(one, str) else {key: one[key] for key in one.keys() & _CITED}
-        name = next((key for key in TEXTS if isinstance(known.get(key), str) and known[key].strip()), None)
+    context = sources.get("context")
+    cited += _list_objects(context.get("citations") if isinstance(context, Mapping) else context)
+    cited += _list_objects(sources.get("annotations"))
+    passages, addresses = dict[tuple[str, str], Passage](), dict[str, None]()
+    for known in (inner for one in cited for inner in _open_citation(one)):
+        name = next((key for key in _QUOTES if isinstance(known.get(key), str) and known[key].strip()), None)
         if name is not None:
-            fields = {key: item for key, item in known.items() if isinstance(item, str) and key not in TEXTS}
-            passages.append(_make_passage(bot, len(passages), {**fields, "text": known[name]}))
-            continue
-        told = one if isinstance(one, str) else known.get("url")
-        if isinstance(told, str) and told.strip():
+            fields = {key: item for key, item in known.items() if isinstance(item, str) and key in _DOCUMENTS}
+            made = _make_passage(bot, len(passages), {**fields, "text": known[name]})
+            passages.setdefault((made.document, made.text), made)
+        elif isinstance(told := known.get("url"), str) and told.strip():
             addresses[remove_keys(told.strip())] = None
-    with_text = {one.document for one in passages}
-    return tuple(passages), tuple(one for one in addresses if one not in with_text)
+    with_text = {one.document for one in passages.values()}
+    return tuple(passages.values()), tuple(one for one in addresses if one not in with_text)
 
 
-_CITED = frozenset({*TEXTS, *_DOCUMENTS})
+_QUOTES = (*TEXTS, "cited_text", "quote")
+"""Keys of a cited text; the first that is there counts."""
+
+_OF_REPLY = frozenset(
+    {
+        "start",
+        "end",
+        "start_index",
+        "end_index",
+        "start_char",
+        "end_char",
+        "startIndex",
+        "endIndex",
+        "segment",
+    }
+)
+"""Keys of a citation that is about a place of the reply: its `text` is the reply's own, and no evidence."""
+
+
+def _open_citation(one: str | Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what is cited: the inner object of OpenAI, the documents of Cohere, or the object itself."""
+    if isinstance(one, str):
+        return [{"url": one}]
+    inner = next(
+        (one[key] for key in ("url_citation", "file_citation") if isinstance(one.get(key), Mapping)), one
+    )
+    documents = [
+        source["document"]
+        for source in _list_objects(one.get("sources"))
+        if isinstance(source, Mapping) and isinstance(source.get("document"), Mapping)
+    ]
+    if documents:
+        return documents
+    is_place = bool(inner.keys() & _OF_REPLY)
+    return [{key: inner[key] for key in inner if key != "text"} if is_place else inner]
 
 
 def _list_objects(value: object) -> list[Any]:

@@ -13,8 +13,13 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from hallulab.agents.models.finish_reasons import find_break, name_ending
-from hallulab.agents.models.log_probabilities import LEAST_MASS, Likely, read_first_token, share_out
+from hallulab.agents.models.finish_reasons import find_break, find_reason, name_ending
+from hallulab.agents.models.log_probabilities import (
+    LEAST_MASS,
+    Likely,
+    read_answers_first_token,
+    share_out,
+)
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
 from hallulab.agents.models.written_calls import writes_call
 from hallulab.scenarios.errors import OperationalError
@@ -77,6 +82,26 @@ USED_UP = (
 
 _COUNT = TypeAdapter[int](Count)
 
+_FEWEST_TOKENS = 16
+"""A limit of fewer tokens is for a word, which a server may well call whole."""
+
+_THOUGHTS = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_details",
+    "reasoning_text",
+    "thinking",
+    "thinking_blocks",
+    "thoughts",
+)
+"""Fields of a message that hold thoughts, by various servers."""
+
+_CALLS = frozenset({"tool_use", "tool_call", "function_call", "functionCall"})
+"""Kinds of the parts of a message that call a tool."""
+
+_SPOKEN_PARTS = frozenset({"text", "output_text", "refusal"})
+"""Kinds of the parts of a message that are said to the user."""
+
 
 @dataclass(frozen=True)
 class ToolCall:
@@ -136,17 +161,19 @@ def order_choices(body: Any) -> Any:
 
 
 def read_completion(
-    body: Mapping[str, Any], *, tools_offered: bool = False, begins_in_thought: bool = False
+    body: Mapping[str, Any], *, tools_offered: bool = False, limit: int | None = None
 ) -> Completion:
     """Read the first choice of a chat completion.
 
-    Invalid numbers of tokens and log-probabilities in another form count as not given. A refusal counts as
-    the answer's text. Thoughts are left out (`hallulab.agents.models.thoughts`).
+    Invalid numbers of tokens and log-probabilities in another form count as not given, and so do zeros where
+    there is a text. A refusal counts as the answer's text. Thoughts are left out
+    (`hallulab.agents.models.thoughts`).
 
     Args:
         body: an answer for which `is_completion` is True.
         tools_offered: whether the model may call tools instead of answering.
-        begins_in_thought: see `leave_out_thoughts`.
+        limit: tokens that the answer might have; None: as many as it likes. Some servers call an answer whole
+            that used all of them.
 
     Raises:
         BrokenAnswer: it broke off.
@@ -156,13 +183,19 @@ def read_completion(
     check_ending(body)
     choice = body["choices"][0]
     usage = _object(body.get("usage"))
-    told = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
-    prompt, completion = told if None not in told else (None, None)
     tool_calls = _tool_calls(choice["message"]) if tools_offered else ()
+    text = "" if tool_calls else _said(choice, tools_offered)
+    told = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
+    # Some servers tell zeros for what they do not count.
+    known = None not in told and bool(told[0]) and bool(told[1] or not text)
+    prompt, completion = told if known else (None, None)
+    ending = name_ending(find_reason(choice))
+    if ending in ("stop", "unknown") and completion is not None and _is_used_up(text, completion, limit):
+        ending = "length"
     return Completion(
-        text="" if tool_calls else _said(choice, tools_offered, begins_in_thought),
-        finish_reason=name_ending(choice.get("finish_reason")),
-        first_token=read_first_token(choice.get("logprobs")),
+        text=text,
+        finish_reason=ending,
+        first_token=read_answers_first_token(choice.get("logprobs"), text),
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
@@ -181,39 +214,55 @@ def _count(found: Any) -> int | None:
         return None
 
 
+def _is_used_up(text: str, tokens: int, limit: int | None) -> bool:
+    """Return whether an answer has all tokens that it might have, and ends in the middle of a sentence."""
+    return limit is not None and tokens >= limit >= _FEWEST_TOKENS and text.rstrip()[-1:].isalnum()
+
+
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _said(choice: Mapping[str, Any], tools_offered: bool, begins_in_thought: bool) -> str:
+def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
     message = choice["message"]
     content = message.get("content") or message.get("refusal") or ""
     if isinstance(content, dict):
-        content = [content]
+        content = content["parts"] if isinstance(content.get("parts"), list) else [content]
+    calls = message.get("tool_calls") or message.get("function_call")
     if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
+        calls = calls or any(isinstance(part, dict) and part.get("type") in _CALLS for part in content)
         content = join_parts(content)
     if not isinstance(content, str):
         raise ModelError(f"the model's answer is a {type(content).__name__} and no text.")
-    if message.get("tool_calls") or message.get("function_call"):
+    if calls:
         raise ModelError("the model called a tool in place of an answer, although none was offered.")
-    spoken = leave_out_thoughts(content, begins_in_thought=begins_in_thought)
+    spoken = leave_out_thoughts(content)
     if not tools_offered and (spoken.called or writes_call(spoken.text)):
         raise ModelError(WRITTEN_CALL)
-    if not spoken.text.strip() and (
-        spoken.thought or message.get("reasoning_content") or message.get("reasoning")
-    ):
+    if not spoken.text.strip() and (spoken.thought or _has_thoughts(message)):
         raise ModelError(ONLY_THOUGHTS)
     return spoken.text
 
 
+def _has_thoughts(message: Mapping[str, Any]) -> bool:
+    """Return whether a message tells thoughts apart from its text, in whichever field."""
+    own = _object(message.get("provider_specific_fields"))
+    return any(holder.get(name) for holder in (message, own) for name in _THOUGHTS)
+
+
 def join_parts(parts: Sequence[Mapping[str, Any] | str]) -> str:
     """Return the texts of an answer's parts; other parts, such as thoughts, are left out."""
-    texts = [
-        part if isinstance(part, str) else part.get("text")
-        for part in parts
-        if isinstance(part, str) or part.get("type", "text") in ("text", "output_text")
-    ]
-    return "".join(text for text in texts if isinstance(text, str))
+    return "".join(part if isinstance(part, str) else _read_part(part) for part in parts)
+
+
+def _read_part(part: Mapping[str, Any]) -> str:
+    """Return the text of a part, or its refusal; nothing if it is something else, or a thought."""
+    kind = str(part.get("type", "text")).lower()
+    if part.get("thought") is True or kind not in _SPOKEN_PARTS:
+        return ""
+    text = next((part[name] for name in ("text", "content", "refusal") if part.get(name)), "")
+    text = text.get("value") if isinstance(text, dict) else text
+    return text if isinstance(text, str) else ""
 
 
 def check_ending(body: Mapping[str, Any]) -> None:
@@ -261,6 +310,7 @@ WORD_TOKENS = 8
 SAMPLE_TEMPERATURE = 1.0
 """Temperature of printed decisions that are asked several times: at 1 their shares estimate probabilities."""
 
+_ALTERNATIVE = re.compile(r"\W{0,3}(?:/|\||\bor\b)\W{0,3}(\w{1,40})", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"\W*(\w+)(\s*)(\w?)")
 
 
@@ -307,15 +357,22 @@ def share_of_words(step: str, printed: Sequence[str], options: Sequence[str]) ->
 def printed_option(text: str, options: Sequence[str]) -> str | None:
     """Return the option that is the first word of a text; None if the first word is no option.
 
-    An option of one letter must stand alone: in "A lawyer should …" the first word is an article.
+    An option of one letter must stand alone: in "A lawyer should …" the first word is an article. A model
+    that repeats the question ("Yes or No") has not answered.
     """
     found = _FIRST_WORD.match(text)
-    if found is None:
+    if found is None or _names_another(text[found.end(1) :], options):
         return None
     word, gap, following = found.groups()
     if len(word) == 1 and following and "\n" not in gap:
         return None
     return next((option for option in options if option.lower() == word.lower()), None)
+
+
+def _names_another(rest: str, options: Sequence[str]) -> bool:
+    """Return whether another option follows at once, as in `Yes/No`, `Yes or No`."""
+    following = _ALTERNATIVE.match(rest)
+    return following is not None and any(option.lower() == following[1].lower() for option in options)
 
 
 Answer = TypeVar("Answer", bound=BaseModel)

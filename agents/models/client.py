@@ -18,6 +18,7 @@ from hallulab.agents.models.answers import (
     ModelError,
     RefusedRequest,
     read_completion,
+    read_limit,
 )
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.failures import (
@@ -28,7 +29,12 @@ from hallulab.agents.models.failures import (
 )
 from hallulab.agents.models.fitting import Fitting, identify_asked
 from hallulab.agents.models.model_list import NO_LIST, describe_no_list, read_roots
-from hallulab.agents.models.model_names import describe_served, find_served_name
+from hallulab.agents.models.model_names import (
+    describe_served,
+    find_aliases,
+    find_served_name,
+    has_further_page,
+)
 from hallulab.agents.models.needs import Need, is_about_request
 from hallulab.agents.models.receiving import read_object, read_value
 from hallulab.agents.models.transport import (
@@ -169,7 +175,10 @@ class ModelClient:
                 credentials, key, body, record, keeps_refusal=False, routes=self._routes, mark=mark
             )
             answer = await self._ask(url, call)
-            completion = read_completion(answer, tools_offered="tools" in extra)
+            limit = read_limit(extra)
+            if limit is not None:
+                limit += self.endpoint.settings.thoughts
+            completion = read_completion(answer, tools_offered="tools" in extra, limit=limit)
         except BaseException as error:
             if isinstance(error, Exception):
                 future.set_exception(error)
@@ -345,15 +354,18 @@ class ModelClient:
             ModelError: it cannot be reached or does not serve this model.
         """
         try:
-            roots = read_roots(await self._list_models())
+            told = await self._list_models()
+            roots = read_roots(told)
+            aliases = find_aliases(told["data"])
         except NO_LIST as error:
             if (sentence := find_no_handle(error)) is not None:
                 raise ModelError(f"{self._where} was not asked: {sentence}") from error
             if not isinstance(error, APIConnectionError) and not is_busy(error) and await self._answers():
                 return
             raise ModelError(describe_no_list(error, self.endpoint)) from error
-        name = find_served_name(self.endpoint.model, roots)
-        if not roots and await self._answers():
+        name = find_served_name(self.endpoint.model, [*roots, *aliases])
+        is_whole = bool(roots) and not has_further_page(told)
+        if name is None and not is_whole and await self._answers():
             return
         if name is None:
             raise ModelError(
@@ -361,7 +373,7 @@ class ModelClient:
                 f"{describe_served(self.endpoint.model, list(roots))}. Correct --model."
             )
         self.fitting.model = None if name == self.endpoint.model else name
-        self.root = roots[name]
+        self.root = roots[aliases.get(name, name)]
 
     async def _answers(self) -> bool:
         """Return whether the endpoint answers a question, although it has no list of models."""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -40,10 +41,32 @@ _MOST_FIELDS = 64
 _HOLDERS = ("error", "errors", "fault", "baseresp")
 """Fields whose presence says that there was an error; their names without case, `_` and `-`."""
 
-_WORDS = ("errormessage", "errormsg", "errordescription", "faultstring", "statusmsg")
+_WORDS = (
+    "errormessage",
+    "errormsg",
+    "errmsg",
+    "err",
+    "errordescription",
+    "faultstring",
+    "statusmsg",
+    "retmsg",
+)
 """Fields with an endpoint's words about an error, likewise."""
 
-_PLAIN_WORDS = ("message", "msg", "detail", "details", "description", "reason", "title")
+_PLAIN_WORDS = (
+    *(
+        "message",
+        "msg",
+        "detail",
+        "details",
+        "description",
+        "reason",
+        "title",
+        "text",
+        "failure",
+        "exception",
+    ),
+)
 """Fields that hold such words only where something else says that there was an error."""
 
 _CODES = ("code", "status", "statuscode", "errorcode", "type", "errortype", "errcode")
@@ -91,23 +114,50 @@ _STATUS_OF_NAME: Sequence[tuple[str, int]] = (
 WHERE = "Does the base URL end where an OpenAI-compatible API begins (usually /v1)?"
 """Advice for an answer of an unknown form."""
 
+_ERROR_CODE = re.compile(r"[45]\d\d")
 _QUOTA = re.compile(
-    r"insufficient[_ ](?:quota|balance|credit|fund)|current quota|billing|credit balance|out of credit"
-    r"|no credits|more credits|payment required",
+    r"insufficient[_ ](?:quota|balance|credit|fund)|current quota|available quota|billing|credit balance"
+    r"|out of credit|no credits|more credits|add \d+ credits|payment required|spending limit|arrear"
+    r"|余额不足|欠费",
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"<(?:title|h1)\b[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 _PAGE = re.compile(r"\s{0,64}<(?:!doctype html|html|head|body|h1|center)\b", re.IGNORECASE)
-_DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+_XML_WORDS = re.compile(r"<(?:\w{1,20}:)?Message>([^<]{1,300})</", re.IGNORECASE)
+_DELAY = re.compile(
+    r"(?:(\d{1,6})\s?h(?:ours?)?\s?)?(?:(\d{1,6})\s?m(?:in(?:ute)?s?)?(?!s)\s?)?"
+    r"(?:(\d{1,9}(?:\.\d{1,9})?)\s?(m?s|sec(?:ond)?s?|milliseconds?)?)?",
+    re.IGNORECASE,
+)
+"""A time: `25s`, `1m30s`, `6m0s`, `250ms`, `12 seconds`, or seconds alone."""
+_TIME = r"\d[\d.]{0,12}\s?(?:ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hours?)"
+_TOLD_DELAY = re.compile(
+    rf"(?:try again|retry|wait)(?: in| after| for)? ({_TIME}(?:\s?{_TIME}){{0,2}})(?![\w%])", re.IGNORECASE
+)
+_DELAYS = ("retrydelay", "retryafter", "retryafterseconds", "retryafters", "estimatedtime")
+"""Fields that say when to come again, in seconds or as a time."""
 
-RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
-"""Client errors worth another try, besides 5xx."""
+_EPOCH_S, _EPOCH_MS = 1e9, 1e12
+"""Numbers from which on a time to wait is a date instead: seconds or milliseconds since 1970."""
+
+RETRYABLE_STATUS = frozenset({408, 409, 424, 425, 429, 498, 499})
+"""Client errors worth another try, besides 5xx. TGI fails to generate (424), Groq has no capacity (498), a
+proxy lost the request (499)."""
+
+NOT_BUSY_STATUS = frozenset({400, 403, 404, 422})
+"""Statuses with which some services say that they are busy, so that only their words do."""
+
+_BUSY_NAMES = ("ratelimit", "toomanyrequests", "resourceexhausted", "throttl", "overload")
+"""Parts of errors' names of a service that is busy."""
 
 BUSY_STATUS = frozenset({429, 503, 529})
 """Statuses of an endpoint that is busy or loads its model."""
 
 PAUSE_HEADERS = ("retry-after-ms", "retry-after")
 """Headers that say when to come again, the finer one first."""
+
+_UNREAD_PACKINGS = frozenset({"br", "zstd", "compress", "x-compress", "x-gzip", "bzip2", "xz", "lzma", "lz4"})
+"""Packings that are not read here. Other names, such as `utf-8`, are mistakes, and nothing is packed."""
 
 _UNABLE = frozenset({501, 505})
 """Server errors that say that the server cannot do such a thing at all."""
@@ -136,29 +186,63 @@ def read_pause(headers: Mapping[str, str], now: float | None = None) -> float | 
         headers: `retry-after-ms`, or `Retry-After` in seconds or as a date.
         now: seconds since 1970; None: the system's time.
     """
+    now = time.time() if now is None else now
     for name, divisor in zip(PAUSE_HEADERS, (1000.0, 1.0), strict=True):
-        try:
-            seconds = float(headers[name]) / divisor
-        except (KeyError, ValueError):
-            continue
-        return seconds if 0 <= seconds < math.inf else None
-    try:
-        until = parsedate_to_datetime(headers["retry-after"]).timestamp()
-    except (KeyError, ValueError, TypeError, OverflowError, IndexError):
+        told = headers.get(name, "").strip().strip('"')
+        # A proxy that adds its own header makes a list of both.
+        numbers = [_read_seconds(part.strip()) for part in told.split(",")]
+        if numbers and None not in numbers:
+            return max(_until(number, now) / divisor for number in numbers if number is not None)
+    told = headers.get("retry-after", "").strip()
+    with suppress(ValueError, TypeError, OverflowError, IndexError):
+        return max(0.0, parsedate_to_datetime(told).timestamp() - now)
+    with suppress(ValueError, OverflowError):
+        date = datetime.fromisoformat(told)
+        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
+    return None
+
+
+def _until(seconds: float, now: float) -> float:
+    """Return the seconds until a date, if they are so many that they are one."""
+    if seconds < _EPOCH_S:
+        return seconds
+    return max(0.0, seconds / (1000.0 if seconds >= _EPOCH_MS else 1.0) - now)
+
+
+def _read_seconds(told: str) -> float | None:
+    """Return the seconds of a time in text (`_DELAY`); None: it is none."""
+    with suppress(ValueError):
+        return seconds if 0 <= (seconds := float(told)) < math.inf else None
+    found = _DELAY.fullmatch(told)
+    if found is None or not any(found.groups()):
         return None
-    return max(0.0, until - (time.time() if now is None else now))
+    hours, minutes, rest, unit = found.groups()
+    share = 1000.0 if unit and unit.lower().startswith("m") else 1.0
+    return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + float(rest or 0) / share
 
 
 def read_delay(body: Any) -> float | None:
-    """Return the seconds of a `retryDelay` ("25s") in the details of a complaint, as Google tells them."""
+    """Return the seconds after which to come again that a complaint tells, in a field or in its words.
+
+    Google has a `retryDelay` ("25s") in the details, others `retry_after`, or "Please try again in 6m0s".
+    """
     for error in _iter_errors(body):
         details = error.get("details")
-        for detail in details[:_MOST_FIELDS] if isinstance(details, list) else ():
-            told = detail.get("retryDelay") if isinstance(detail, dict) else None
-            found = _DELAY.fullmatch(told) if isinstance(told, str) else None
-            if found:
-                return float(found[1])
-    return None
+        for holder in [error, *(details[:_MOST_FIELDS] if isinstance(details, list) else ())]:
+            fields = _fields(holder) if isinstance(holder, dict) else {}
+            for told in (fields[name] for name in _DELAYS if name in fields):
+                seconds = None if isinstance(told, bool) else _read_seconds(str(told)[:30])
+                if seconds is not None:
+                    return seconds
+    found = _TOLD_DELAY.search(read_complaint(body))
+    return _read_seconds(found[1]) if found else None
+
+
+def find_busy_status(body: Any) -> int | None:
+    """Return the status of a service that is busy, if the name of an error says so; else None."""
+    names = [_plain(code) for code in _iter_codes(body) if isinstance(code, str)]
+    found = next((part for name in names for part in _BUSY_NAMES if part in name), None)
+    return None if found is None else 503 if found == "overload" else 429
 
 
 def read_complaint(body: Any) -> str:
@@ -169,7 +253,7 @@ def read_complaint(body: Any) -> str:
 def put_in_one_line(text: str) -> str:
     """Return an endpoint's text on one line, printable and shortened."""
     begin = text[: 8 * _LONGEST]
-    page = _TITLE.search(begin) if _PAGE.match(begin) else None
+    page = _TITLE.search(begin) if _PAGE.match(begin) else _XML_WORDS.search(begin)
     begin = html.unescape(page[1]) if page else begin
     printable = "".join(letter if letter.isprintable() else " " for letter in begin)
     return " ".join(printable.split())[:_LONGEST]
@@ -238,7 +322,11 @@ def describe_no_completion(status: int, body: Any, text: str) -> str:
             "chats at /chat/completions."
         )
     if choices == []:
-        return "gave a chat completion without choices."
+        withheld = any(
+            "filter" in str(name).lower() or _plain(str(name)) == "promptfeedback" for name in body
+        )
+        why = ": its content filter withheld the answer" if withheld else ""
+        return f"gave a chat completion without choices{why}."
     return f"gave an answer that is no chat completion: {text[:120]!r}. {WHERE}"
 
 
@@ -255,7 +343,9 @@ def is_broken(status: int, body: Any, text: str) -> bool:
     return status == 200 and (not begun or without or (body is None and begun.startswith("{")))
 
 
-def describe_redirect(status: int, location: str, asked: str) -> str:
+def describe_redirect(
+    status: int, location: str, asked: str, remedy: str = "Give that address as the base URL."
+) -> str:
     """Say where an answer redirects to: the end of a sentence that names the address.
 
     The address is told without user name, password and query, which may hold secrets, and as a base URL.
@@ -269,13 +359,13 @@ def describe_redirect(status: int, location: str, asked: str) -> str:
     if not location or not to:
         return f"gave no reply but status {status}. Correct the base URL."
     told = to.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
-    return f"redirects (status {status}) to {put_in_one_line(told)}. Give that address as the base URL."
+    return f"redirects (status {status}) to {put_in_one_line(told)}. {remedy}"
 
 
 def find_unread_packing(headers: httpx2.Headers) -> str | None:
     """Return how an answer is packed, as it says, if in a way that is not read here; else None."""
     packed = [one.strip() for one in headers.get("content-encoding", "").split(",")]
-    return next((one for one in packed if one.lower() not in ("", "identity", "gzip", "deflate")), None)
+    return next((one for one in packed if one.lower() in _UNREAD_PACKINGS), None)
 
 
 def _plain(name: str) -> str:
@@ -309,7 +399,9 @@ def _find_words(body: Any, depth: int) -> str:
         if (words := _find_words(fields.get(name), depth - 1))
     ]
     if not found:
-        return _join_named(body)
+        inner = (_find_words(value, depth - 1) for value in fields.values() if isinstance(value, dict))
+        named = (fields[name] for name in _CODES if isinstance(fields.get(name), str))
+        return _join_named(body) or next((words for words in (*inner, *named) if words), "")
     name, words = found[0]
     if isinstance(fields[name], str):
         # RFC 9457 has a title and a detail; others a kind and a message.
@@ -348,15 +440,24 @@ def _tells_an_error(body: Mapping[str, Any]) -> bool:
     base = fields.get("baseresp")
     if isinstance(base, dict):
         return base.get("status_code") not in (0, None)
-    if any(_is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
+    if says_it_failed(body):
         return True
     if any(fields.get(name) for name in _WORDS) or (fields.get("detail") and fields.keys() <= _PROBLEM):
+        return True
+    return bool(fields.get("message") or fields.get("msg")) and (_find_status(body) or 0) >= 400
+
+
+def says_it_failed(body: Any) -> bool:
+    """Return whether a JSON object says of itself that it is an error, whatever else is in it."""
+    fields = _fields(body) if isinstance(body, dict) else {}
+    if any(_is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
         return True
     if any(str(fields.get(name)).lower() in _BAD for name in ("status", "object", "type")):
         return True
     if fields.get("success") is False or fields.get("ok") is False:
         return True
-    return bool(fields.get("message") or fields.get("msg")) and (_find_status(body) or 0) >= 400
+    codes = [str(fields.get(name)) for name in ("code", "status", "statuscode", "errorcode")]
+    return bool(fields.get("message") or fields.get("msg")) and any(map(_ERROR_CODE.fullmatch, codes))
 
 
 def _iter_errors(body: Any) -> list[Mapping[str, Any]]:

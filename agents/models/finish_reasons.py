@@ -15,31 +15,43 @@ filter or the server's end; `unknown`: the endpoint does not say, or uses a word
 
 _WORDS: Mapping[Ending, str] = {
     "whole": """
-        stop end_turn stop_sequence stop_token eos eos_token end_of_sequence end complete completed finish
-        finished done normal success""",
+        stop end_turn stop_sequence stop_token stop_words stop_string_found eos eos_token eos_found end_id
+        end_of_sequence end_of_text end complete completed finish finished done normal success""",
     "calls": "tool_calls tool_call tool_use function_calls function_call",
     "cut": """
-        length max_tokens max_new_tokens max_output_tokens max_length model_length token_limit limit
-        error_limit context_length context_window model_context_window_exceeded incomplete truncated
-        pause_turn""",
+        length max_tokens max_new_tokens max_output_tokens max_length max_len model_length token_limit limit
+        error_limit context_length context_window model_context_window_exceeded max_context maximum_tokens
+        max_predicted_tokens_reached num_predict incomplete truncated pause_turn""",
     "broken": """
         error content_filter content_filtered filtered safety image_safety recitation blocklist language
         other prohibited_content spii refusal error_toxic guardrail_intervened abort aborted cancel cancelled
         canceled interrupted timeout network_error insufficient_system_resource rate_limit
         rate_limit_exceeded quota_exceeded malformed_function_call unexpected_tool_call overloaded failed
-        failure""",
+        failure sensitive blacklist model_armor image_other rai responsible_ai user_stopped not_finished""",
 }
 """Reasons of endpoints: OpenAI, Azure, Anthropic, Gemini and Vertex, Cohere, Mistral, TGI, vLLM, SGLang,
-DeepSeek, Zhipu, OpenRouter, Bedrock. Case and what is no letter do not count."""
+DeepSeek, Zhipu, OpenRouter, Bedrock, xAI, LM Studio, watsonx, GigaChat. Case and what is no letter do not
+count."""
 
 _PARTS: tuple[tuple[Ending, str], ...] = (
     (
         "broken",
-        r"error|fail|filter|safety|abort|cancel|timeout|timedout|interrupt|unavailable|overload|disconnect",
+        r"error|fail|filter|safety|abort|cancel|timeout|timedout|interrupt|unavailable|overload|disconnect"
+        r"|unsafe|sensitive|blocked|^block$|moderat|violation|flagged|censor|jailbreak|malformed|unload|shutdown|crash"
+        r"|exception|killed|preempt|outofmemory",
     ),
-    ("cut", r"length|limit|maxtoken|truncat|exceed"),
+    (
+        "cut",
+        r"length|limit|max\w{0,12}token|max(?:output|context|len|time)|truncat|exceed|budget|outoftokens|full$",
+    ),
 )
 """Parts of words that the table does not have."""
+
+_OWNER = re.compile(r"^(?:finish|stop)?reason(?=.)")
+"""Begins the names of an enumeration: `FinishReason.STOP`, `REASON_MAX_LEN`."""
+
+_ELSEWHERE = ("finishReason", "native_finish_reason", "stop_reason", "stopReason", "done_reason")
+"""Fields of a choice that tell the reason where `finish_reason` does not; the first that does counts."""
 
 _UNTOLD = frozenset({"null", "none", "unspecified", "finishreasonunspecified"})
 """Words that say that the endpoint does not say."""
@@ -73,7 +85,7 @@ def read_ending(reason: str | None) -> Ending:
     """
     if reason is None:
         return "unknown"
-    word = _plain(reason).removeprefix("finishreason") or _plain(reason)
+    word = _OWNER.sub("", _plain(reason), count=1) or _plain(reason)
     if not word or word in _UNTOLD:
         return "unknown"
     if word in _TABLE:
@@ -91,6 +103,21 @@ def name_ending(reason: str | None) -> str:
     return _LEDGER[read_ending(reason)]
 
 
+def find_reason(choice: Mapping[str, Any]) -> str | None:
+    """Return the reason why an answer ended, from whichever field of its choice tells it.
+
+    A router that calls an answer whole counts less than the model's own server, which says that it was cut.
+    """
+    told = choice.get("finish_reason")
+    reason = told if isinstance(told, str) else None
+    if read_ending(reason) == "unknown":
+        others = (choice.get(name) for name in _ELSEWHERE)
+        return next((one for one in others if isinstance(one, str) and read_ending(one) != "unknown"), reason)
+    native = choice.get("native_finish_reason")
+    cut = isinstance(native, str) and read_ending(native) == "cut" and read_ending(reason) == "whole"
+    return native if cut else reason
+
+
 def find_break(body: Mapping[str, Any]) -> str | None:
     """Return what broke an answer, in words for people; None: it is not broken.
 
@@ -99,12 +126,12 @@ def find_break(body: Mapping[str, Any]) -> str | None:
     """
     choice = body["choices"][0]
     told = _find_words(choice.get("error")) or _find_words(body.get("error"))
-    reason = choice.get("finish_reason")
-    if told is None and not (isinstance(reason, str) and read_ending(reason) == "broken"):
+    reason = find_reason(choice)
+    if told is None and read_ending(reason) != "broken":
         return None
-    if told is None and isinstance(reason, str) and "filter" in reason.lower():
+    if told is None and reason is not None and "filter" in reason.lower():
         return "the server's content filter withheld the answer or a part of it."
-    named = f"`finish_reason` {reason[:_LONGEST]!r}" if isinstance(reason, str) else "an error in it"
+    named = f"`finish_reason` {reason[:_LONGEST]!r}" if reason is not None else "an error in it"
     return f"the answer broke off ({named}{f': {told}' if told else ''})."
 
 

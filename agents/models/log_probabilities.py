@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 LEAST_MASS = 0.5
@@ -32,6 +35,8 @@ _OWN_BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _WRITTEN_BYTE = re.compile(r"\\x([0-9A-Fa-f]{2})")
 _WRITTEN_BYTES = re.compile(r"bytes:(.*)|b'(.*)'|b\"(.*)\"", re.DOTALL)
 _MARKS = re.compile(r"[\W_]+")
+_END = re.compile(r"(?:\s*<[^<>]{1,40}>)*\s*")
+"""Marks of an answer's end, such as `<|im_end|>`."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +61,75 @@ class OptionShares:
 def read_first_token(logprobs: Any) -> tuple[Likely, ...] | None:
     """Return the likeliest first tokens with the sampled one; None if they come in no form that we know.
 
-    Some servers (LMDeploy) leave the sampled token out of the likeliest. Numbers of tokens are no texts.
+    Some servers (LMDeploy) leave the sampled token out of the likeliest, some tell one of them twice, or none
+    for a probability of 0. Numbers of tokens are no texts.
     """
     try:
         sampled = logprobs["content"][0]
-        likeliest = sampled.get("top_logprobs") or ()
-        found = [_read_likely(one) for one in likeliest]
-        own = _read_likely(sampled)
+        likeliest = [one for one in sampled.get("top_logprobs") or () if _is_told(one)]
+        found = list(dict.fromkeys(_read_likely(one) for one in likeliest))
+        own = _read_likely(sampled) if _is_told(sampled) or not found else None
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
         return None
-    if found and not _is_among(own, sampled, found, likeliest):
+    if found and own is not None and not _is_among(own, sampled, found, likeliest):
         found.append(own)
     return tuple(found)
+
+
+def read_answers_first_token(logprobs: Any, text: str) -> tuple[Likely, ...] | None:
+    """Return the likeliest first tokens of an answer, as `read_first_token` does.
+
+    Some servers (SGLang, vLLM with a reasoning parser) give the tokens of thoughts, too, which come first.
+
+    Args:
+        logprobs: the log-probabilities.
+        text: the answer without thoughts.
+
+    Returns:
+        None: they come in no form that we know. Nothing: they are of something else than the answer.
+    """
+    told = logprobs.get("content") if isinstance(logprobs, dict) else None
+    found, answer = read_first_token(logprobs), text.strip()
+    if found is None or not answer or not isinstance(told, list) or len(told) == 1:
+        return found
+    spelled = [_spell_sampled(one) for one in told]
+    texts = [max(forms, key=lambda form: form[:1].isspace()) for forms in spelled]
+    if any(answer.startswith(form.strip()) for form in spelled[0]):
+        whole = "".join(texts).strip()
+        if answer.startswith(whole) or _spells(whole, answer):
+            return found
+    whole = "".join(texts)
+    begin = whole.rfind(answer)
+    place = bisect_right(list(accumulate(map(len, texts))), begin)
+    if begin < 0 or not _spells(whole[begin:], answer) or not answer.startswith(texts[place].strip()):
+        return ()
+    return read_first_token({"content": told[place:]})
+
+
+def _spells(told: str, answer: str) -> bool:
+    """Return whether tokens spell an answer, and perhaps its end."""
+    return told.startswith(answer) and _END.fullmatch(told, len(answer)) is not None
+
+
+def is_empty(logprobs: Any) -> bool:
+    """Return whether an answer has a place for log-probabilities, and none in it."""
+    return not logprobs or (isinstance(logprobs, dict) and not any(logprobs.values()))
+
+
+def _is_told(token: Any) -> bool:
+    """Return whether a token comes with a log-probability: -Infinity is no number in JSON."""
+    return token is not None and not (isinstance(token, dict) and token.get("logprob") is None)
+
+
+def _spell_sampled(token: Any) -> list[str]:
+    """Return the spellings of a sampled token; "" if it is none."""
+    if not isinstance(token, dict):
+        return [""]
+    octets = token.get("bytes")
+    if isinstance(octets, list) and octets:
+        with suppress(ValueError, TypeError):
+            return [bytes(octets).decode("utf-8", "ignore")]
+    return _list_spellings(str(token.get("token", "")))
 
 
 def gives_token_numbers(logprobs: Any) -> bool:

@@ -49,7 +49,7 @@ def describe_no_list(error: Exception, endpoint: Endpoint) -> str:
     """Say that an endpoint gives no list of models, why, and what to do."""
     return (
         f"no OpenAI-compatible endpoint answers at {endpoint.base_url} ({_name_reason(error)}). "
-        f"{_name_remedy(error, endpoint.variable)}"
+        f"{_name_remedy(error, endpoint)}"
     )
 
 
@@ -64,10 +64,16 @@ def _name_reason(error: Exception) -> str:
     return name_trouble(error).reason or put_in_one_line(str(cause)) or type(cause).__name__
 
 
-def _name_remedy(error: Exception, key_variable: str | None) -> str:
+def _name_remedy(error: Exception, endpoint: Endpoint) -> str:
     """Return what to do where there is no list of models."""
-    if isinstance(error, APIStatusError) and error.status_code in (401, 403) and key_variable:
-        return f"Look at the key in {key_variable}, or correct --base-url."
+    if isinstance(error, APIStatusError) and error.status_code in (401, 403) and endpoint.variable:
+        return f"Look at the key in {endpoint.variable}, or correct --base-url."
+    base = endpoint.base_url.rstrip("/")
+    surplus = next(
+        (one for one in ("/chat/completions", "/completions", "/models") if base.endswith(one)), None
+    )
+    if surplus is not None:
+        return f"Give --base-url without {surplus}."
     if isinstance(error, APIConnectionError):
         trouble = name_trouble(error)
         if trouble.lasts or trouble.reason.startswith(THROUGH):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 MOST_SHOWN = 240
 """Characters of names that are shown at most."""
@@ -31,6 +32,28 @@ def find_served_name(name: str, served: Collection[str]) -> str | None:
         return name
     same = [one for one in served if _simplify(one) == _simplify(name)]
     return same[0] if len(same) == 1 else None
+
+
+def find_aliases(listed: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the other names of the models in a list, each with its usual one.
+
+    >>> find_aliases([{"id": "grok-4-0709", "aliases": ["grok-4"]}])
+    {'grok-4': 'grok-4-0709'}
+    """
+    lists = [(str(entry["id"]), entry.get("aliases")) for entry in listed]
+    named = [(usual, others) for usual, others in lists if isinstance(others, list)]
+    return {str(other): usual for usual, others in named for other in others}
+
+
+def has_further_page(told: Mapping[str, Any]) -> bool:
+    """Return whether a list of models goes on elsewhere, where nobody looks: the address may be anybody's.
+
+    >>> has_further_page({"data": [{"id": "m"}], "has_more": True})
+    True
+    """
+    return any(
+        told.get(name) for name in ("has_more", "next", "next_page", "nextPageToken", "next_page_token")
+    )
 
 
 def describe_served(name: str, served: Sequence[str]) -> str:

@@ -105,8 +105,11 @@ def _find(pattern: str) -> re.Pattern[str]:
 
 _TOO_LOW = (
     r"positive|greater|larger|at least|minimum|below|>|≥|too (?:small|low)|non-?zero|\bzero\b|less than"
-    r"|higher|was reached|[(\]]0(?:\.0+)?, ?"
+    r"|higher|was reached|[(\]]0(?:\.0+)?, ?|\b0(?:\.0+)? ?<|(?:not|n't) be 0\b|\[0\.01\b"
 )
+
+_TOO_HIGH = r"too (?:large|high|long|many)|exceed|at most|less than|maximum|range|up to|\d >|<=|≤|context"
+"""Words of a limit that is too high, which is none the less known by its name."""
 
 NEEDS: tuple[Need, ...] = (
     Need(
@@ -150,14 +153,19 @@ NEEDS: tuple[Need, ...] = (
     Need(
         "completion_limit",
         "max_completion_tokens in place of max_tokens",
-        _find(r"max_tokens|max_completion_tokens"),
+        _find(
+            rf"(?:use|instead).{{0,80}}max_completion_tokens|\A(?!.*(?:{_TOO_HIGH})).*max_(?:completion_)?tokens"
+        ),
         _has("max_tokens"),
         lambda body: {LIMITS[1] if name == LIMITS[0] else name: value for name, value in body.items()},
     ),
     Need(
         "no_system",
         "the system's text in the user's message",
-        _find(r"system|roles? must alternate"),
+        _find(
+            r"system|\broles?\b[^.]{0,80}(?:alternate|supported|allowed|user|assistant)"
+            r"|(?:user|assistant)[^.]{0,40}\brole|start with a user message|invalid role|developer"
+        ),
         lambda body: any(message["role"] == "system" for message in body["messages"]),
         _fold_system,
     ),
@@ -165,7 +173,7 @@ NEEDS: tuple[Need, ...] = (
     Need(
         "parts",
         "content as parts",
-        _find(r"content.*(?:list|array|parts?\b)|(?:list|array|parts?) .*content"),
+        _find(r"content.*(?:list|array|sequence|parts?\b)|(?:list|array|parts?) .*content|expected a seq"),
         lambda body: any(isinstance(message.get("content"), str) for message in body["messages"]),
         lambda body: _change_messages(body, _put_into_parts),
         is_guessed=False,
@@ -209,7 +217,7 @@ _NOT_ABOUT_ARGUMENTS = frozenset({401, 402, 407, 408, 409, 410, 413, 425, 429})
 _ABOUT_ELSE = _find(
     r"context.{0,20}(?:length|window|size)|too long|too large|exceed|api.?key|authent|unauthor|permission"
     r"|quota|billing|credit|rate.?limit|polic(?:y|ies)|safety|moderation|not found|not exist|no such model"
-    r"|unknown model|loading|busy|overloaded"
+    rf"|unknown model|loading|busy|overloaded|max_(?:completion_)?tokens.*(?:{_TOO_HIGH})"
 )
 """Subjects of refusals that name no argument and are about none."""
 
@@ -277,7 +285,7 @@ class Diagnosis:
             if not isinstance(refusal, APIStatusError) or not is_about_request(refusal.status_code):
                 return None
             now = _read_words(refusal)
-            if need.words.search(words) and not need.words.search(now):
+            if _names(need, status, words) and not need.words.search(now):
                 sure.add(need.name)
             words, status = now, refusal.status_code
         return ()
@@ -327,7 +335,7 @@ async def _leave_needed(
     kept = list(tried)
     for need in tried:
         is_last = need is tried[-1]
-        if need.name in sure or (is_last and need.words.search(last[1])):
+        if need.name in sure or (is_last and _names(need, *last)):
             continue
         others = [one for one in kept if one is not need]
         # An endpoint that fails now and then refused by chance: by chance again, alike, and twice, is rare.
@@ -341,6 +349,14 @@ async def _leave_needed(
             if is_last and not _is_alike(refusal, last):
                 return None
     return tuple(kept)
+
+
+def _names(need: Need, status: int, words: str) -> bool:
+    """Return whether a refusal names what a need is about.
+
+    A server that fails (500, 502) may do so by chance, and say "stream" or "system" of itself.
+    """
+    return status not in (500, 502) and need.words.search(words) is not None
 
 
 def _is_alike(refusal: APIStatusError, last: tuple[int, str]) -> bool:

@@ -10,20 +10,25 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
+from email.message import Message
 from typing import Any
 
 import httpx2
 
 from hallulab.agents.models.answers import BrokenAnswer, ModelError, is_completion, order_choices, read_limit
 from hallulab.agents.models.complaints import (
+    NOT_BUSY_STATUS,
     describe_redirect,
+    find_busy_status,
     find_told_error,
     find_unread_packing,
     read_delay,
     read_pause,
 )
-from hallulab.agents.models.log_probabilities import gives_token_numbers, read_first_token
+from hallulab.agents.models.log_probabilities import gives_token_numbers, is_empty, read_first_token
 from hallulab.agents.models.redaction import Redaction
+from hallulab.agents.models.streaming import join_text
 from hallulab.scenarios.files.json_text import read_json
 
 LARGEST = 16 << 20
@@ -36,6 +41,9 @@ _BEGINNING = 16 * _EXCERPT
 """Characters of such an answer that are searched for keys."""
 
 JSON = "application/json"
+
+_EVENTS = ("data:", "event:", ": ")
+"""Beginnings of a stream of events."""
 
 _VALUE = "hallulab.value"
 """Key in a response's extensions of its JSON value."""
@@ -67,6 +75,20 @@ def read_object(response: httpx2.Response) -> dict[str, Any]:
 def read_value(response: httpx2.Response) -> Any:
     """Return the JSON value of an answer; None if `receive` found none in it, or one nested too deep."""
     return response.extensions.get(_VALUE)
+
+
+def decode_text(read: bytes, headers: httpx2.Headers) -> str:
+    """Return the text of a body: UTF-8, or else what its `Content-Type` says, in whose letters it is whole.
+
+    Servers say `ISO-8859-1` of UTF-8 and mean it of others, so the bytes are asked first.
+    """
+    with suppress(UnicodeDecodeError):
+        return read.decode(json.detect_encoding(read))
+    told = Message()
+    told["Content-Type"] = headers.get("Content-Type", "")
+    with suppress(LookupError, ValueError):
+        return read.decode(str(told.get_content_charset("utf-8")))
+    return read.decode("utf-8", "replace")
 
 
 async def read_body(response: httpx2.Response, asked: str, redaction: Redaction) -> bytes:
@@ -130,17 +152,19 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
         read = await read_body(response, str(asked), redaction)
     except (httpx2.ReadError, httpx2.RemoteProtocolError) as error:
         raise BrokenAnswer(f"{asked}: the connection broke off before the answer was whole.") from error
-    text = read.decode(json.detect_encoding(read), "replace")
+    text = decode_text(read, response.headers)
     try:
-        value = order_choices(redaction.value(read_json(text, redaction.text)))
+        value = order_choices(_read_json(text, redaction))
     except ValueError:
-        value = None
+        value = _read_mislabelled(text, status, str(asked), redaction)
     told = find_told_error(value) if status < 300 else None
     if told is not None and told.status is None:
         words = told.words or "it does not say which"
         raise BrokenAnswer(f"{asked} answered with status {status} and an error: {words}")
     if told is not None and told.status is not None:
         status, value = told.status, told.body
+    if status in NOT_BUSY_STATUS:
+        status = find_busy_status(value) or status
     pause = read_pause(response.headers)
     if pause is None and status >= 400:
         pause = read_delay(value)
@@ -152,6 +176,25 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
     begins = redaction.text(text[:_BEGINNING])
     excerpt = begins[: max(0, len(begins) - redaction.reach) if len(text) > _BEGINNING else None][:_EXCERPT]
     return httpx2.Response(status, text=excerpt, headers=headers)
+
+
+def _read_mislabelled(text: str, status: int, asked: str, redaction: Redaction) -> Any:
+    """Return the value of a stream of events that is not called one; None: it is none.
+
+    Raises:
+        BrokenAnswer: it breaks off.
+    """
+    if not text.lstrip().startswith(_EVENTS):
+        return None
+    found = join_text(text, asked)
+    # An error's stream is the error alone.
+    if found is None or (status >= 300 and "choices" in found):
+        return None
+    return _read_json(json.dumps(found), redaction)  # a key may have come in pieces
+
+
+def _read_json(text: str, redaction: Redaction) -> Any:
+    return redaction.value(read_json(text, redaction.text))
 
 
 LONGEST_TOKEN = 256
@@ -173,7 +216,7 @@ def find_answer_flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str |
     if limit is not None and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:
         return f"{len(text):,} characters where {limit:,} tokens were asked for"
     logprobs = choice.get("logprobs")
-    if not body.get("logprobs") or logprobs is None or gives_token_numbers(logprobs):
+    if not body.get("logprobs") or is_empty(logprobs) or gives_token_numbers(logprobs):
         return None
     first = read_first_token(logprobs)
     if first is None:

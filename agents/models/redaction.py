@@ -3,8 +3,8 @@
 Whoever gets a key may repeat it: in a complaint, in an answer, in an exception. Such text goes through this
 module before it is recorded, written or shown. A key is found
 
-- in clear, and with some or all characters escaped, for JSON (`\\u002d`, `\\/`), URLs (`%2D`), HTML (`&#45;`,
-  `&amp;`) or Python (`\\x2d`), each also within another;
+- in clear, also in other capitals, and with some or all characters escaped, for JSON (`\\u002d`, `\\/`), URLs
+  (`%2D`), HTML (`&#45;`, `&amp;`) or Python (`\\x2d`), each also within another;
 - in hexadecimal digits and base64, also broken into groups or lines;
 - spelled by the texts of a list, one after another, as tokens are.
 
@@ -31,8 +31,14 @@ SHORTEST = 8
 """Characters that a key must have to be searched for everywhere. A shorter one protects nothing and is a
 common word (`none`, `test`); it is removed only after `Bearer`."""
 
-_HOLDS_A_KEY = re.compile(r"(?:\w*_)?(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD)S?", re.IGNORECASE)
+_HOLDS_A_KEY = re.compile(
+    r"(?:\w*_)?(?:API)?KEYS?|\w*(?:APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)S?|\w*_(?:PWD|PAT)",
+    re.IGNORECASE,
+)
 """Names of environment variables whose values count as keys."""
+
+_HOLDS_AN_ADDRESS = re.compile(r"\w*(?:URL|URI|DSN|_CONN(?:ECTION)?(?:_STR(?:ING)?)?)", re.IGNORECASE)
+"""Names of those that may hold addresses with passwords."""
 
 _SCHEMES = frozenset({"bearer", "basic", "token", "key", "apikey", "api-key"})
 """First words of headers before a secret."""
@@ -89,8 +95,8 @@ def make_redaction(*keys: str) -> Redaction:
     return _redaction(frozenset(part for part in (*keys, *of_environment) if part.strip()))
 
 
-def _read_password(address: str) -> str:
-    """Return the password in an address, or a user name that stands for one; empty: it has neither."""
+def _read_proxy_password(address: str) -> str:
+    """Return the password in an address, or the user name that stands for one; empty: it has neither."""
     try:
         parts = urlsplit(address)
         return unquote(parts.password or parts.username or "")
@@ -98,12 +104,24 @@ def _read_password(address: str) -> str:
         return ""
 
 
+def _read_password(address: str) -> str:
+    """Return the password in an address; empty: it has none."""
+    try:
+        password = unquote(urlsplit(address).password or "")
+    except ValueError:
+        return ""
+    # A word as the password of a test's database may be a word of a reply, too.
+    return "" if password.isalpha() else password
+
+
 @lru_cache(maxsize=1024)
 def _find_reader(name: str) -> Callable[[str], str] | None:
     """Return what reads the secret in the value of an environment variable; None: it holds none."""
     if _HOLDS_A_KEY.fullmatch(name):
         return str
-    return _read_password if name.lower() in PROXIES else None
+    if name.lower() in PROXIES:
+        return _read_proxy_password
+    return _read_password if _HOLDS_AN_ADDRESS.fullmatch(name) else None
 
 
 @lru_cache(maxsize=8)
@@ -138,6 +156,7 @@ class Redaction:
 
     def __init__(self, keys: Iterable[str]) -> None:
         self._keys = [key for key in keys if len(key) >= SHORTEST]
+        self._small = [key.lower() for key in self._keys]
         self._short = [key for key in keys if len(key) < SHORTEST]
         self._base64 = [form for key in self._keys for form in _in_base64(key)]
         self._hex = [key.encode("utf-8", "replace").hex() for key in self._keys]
@@ -187,7 +206,10 @@ class Redaction:
         return found
 
     def _in_clear(self, text: str) -> list[Place]:
-        found = [place for key in self._keys for place in _occurrences(key, text)]
+        small = text.lower()
+        # Some letters become two in small ones, and places would shift.
+        sought, keys = (small, self._small) if len(small) == len(text) else (text, self._keys)
+        found = [place for key in keys for place in _occurrences(key, sought)]
         if self._short and "earer" in text.lower():
             found += (match.span("key") for match in self._bearer.finditer(text))
         if not self._keys:

@@ -13,7 +13,8 @@ import codecs
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import httpx2
@@ -127,7 +128,10 @@ class StreamingSender:
         finally:
             await response.aclose()
         if answer is None:
-            raise ModelError(f"{request.url} gave a stream of events in no form that is known. {WHERE}")
+            raise ModelError(
+                f"{request.url} gave a stream of events in no form that is known, or without a "
+                f"`finish_reason` at its end. {WHERE}"
+            )
         return httpx2.Response(200, content=json.dumps(answer).encode())
 
     async def _join(
@@ -145,16 +149,55 @@ class StreamingSender:
                     return joined.build()
                 tell(joined.add(read_json(data, str)))
                 if joined.has_failed:
-                    return joined.build()
+                    break
         except (ValueError, httpx2.DecodingError):
             return None
         except (httpx2.ReadError, httpx2.RemoteProtocolError) as error:
             raise BrokenAnswer(f"{request.url}: the stream broke off before its end.") from error
-        if joined.is_foreign:
-            return None
-        if not joined.is_finished:
-            raise BrokenAnswer(f"{request.url}: the stream broke off before its end.")
-        return joined.build()
+        return joined.finish(str(request.url))
+
+
+def join_text(text: str, asked: str) -> dict[str, Any] | None:
+    """Return the completion of a stream that has come as a whole, or the error that it tells.
+
+    Args:
+        text: the events.
+        asked: the address, for errors.
+
+    Returns:
+        None: it is none that can be joined.
+
+    Raises:
+        BrokenAnswer: it broke off.
+    """
+    event, joined = _Event(), JoinedCompletion()
+    try:
+        for line in (*_LINE_END.split(text.encode()), b""):
+            data = event.add(line)
+            if data is not None and data.strip('"') == _DONE:
+                return joined.build()
+            if data is not None:
+                joined.add(read_json(data, str))
+            if joined.has_failed:
+                break
+    except ValueError:
+        return None
+    return joined.finish(asked)
+
+
+_FEWEST_TOLD_AGAIN = 12
+"""Characters of a text that no answer says twice by chance."""
+
+
+def join_pieces(pieces: Sequence[str]) -> str:
+    """Return the text that pieces make; some services repeat it, as far as it has come, or at the end."""
+    if len(pieces) < 3:
+        return "".join(pieces)
+    grows = all(after.startswith(before) for before, after in pairwise(pieces))
+    if grows and len(pieces[-1]) >= _FEWEST_TOLD_AGAIN and len(set(pieces)) > 1:
+        return pieces[-1]
+    before = "".join(pieces[:-1])
+    return before if pieces[-1] == before and len(before) >= _FEWEST_TOLD_AGAIN else "".join(pieces)
 
 
 class JoinedCompletion:
@@ -196,8 +239,9 @@ class JoinedCompletion:
             return ""
         if chunk is None or (isinstance(chunk, dict) and "choices" not in chunk):  # `{"type": "ping"}`
             self._has_others = True
+            self._answer |= {"usage": chunk["usage"]} if chunk and chunk.get("usage") is not None else {}
             return ""
-        if not isinstance(chunk, dict) or not isinstance(choices := chunk.get("choices"), list):
+        if not isinstance(chunk, dict) or not isinstance(choices := chunk.get("choices") or [], list):
             raise ValueError("an event without choices")
         self._answer |= {key: chunk[key] for key in _KEPT if chunk.get(key) is not None}
         if not choices:  # the last one, with the usage
@@ -237,13 +281,14 @@ class JoinedCompletion:
     def _read_delta(self, choice: Mapping[str, Any]) -> Any:
         """Return a choice's pieces.
 
-        Some servers give none in the last one, which says why the answer ends, or all of the answer in one.
+        Some servers give none in the last one, which says why the answer ends, or in one that tells something
+        else, such as Azure's filter; or all of the answer in one.
         """
         delta = choice.get("delta")
-        if delta is not None or "text" in choice or not says_why(choice.get("finish_reason")):
+        if delta is not None or "text" in choice:
             return delta
-        message = choice.get("message")
-        return {} if self._begun or message is None else message
+        message = choice.get("message") if says_why(choice.get("finish_reason")) else None
+        return {} if message is None or self._texts.get("content") else message
 
     def _is_ours(self, choice: Any) -> bool:
         """Return whether a piece is of the choice whose piece came first."""
@@ -251,6 +296,21 @@ class JoinedCompletion:
         if self._index is None:
             self._index = index
         return index is None or index == self._index
+
+    def finish(self, asked: str) -> dict[str, Any] | None:
+        """Return the completion, or the error that was told; None: there was none that can be joined.
+
+        Args:
+            asked: the address, for errors.
+
+        Raises:
+            BrokenAnswer: it broke off.
+        """
+        if self.is_foreign:
+            return None
+        if not self.has_failed and not self.is_finished:
+            raise BrokenAnswer(f"{asked}: the stream broke off before its end.")
+        return self.build()
 
     def build(self) -> dict[str, Any]:
         """Return the completion, or an error in place of it, in the form in which it comes as a whole.
@@ -266,7 +326,7 @@ class JoinedCompletion:
             raise ValueError("a stream without pieces")
         elif not self.is_finished:
             raise ValueError("a stream without its end")
-        texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
+        texts = {key: join_pieces([one for one in pieces if one]) for key, pieces in self._texts.items()}
         logprobs = {} if self._logprobs is None else {"logprobs": {"content": self._logprobs}}
         choice = {**self._choice, "message": {**self._message, **texts}, **logprobs}
         return {**self._answer, "object": "chat.completion", "choices": [choice]}
@@ -372,20 +432,31 @@ class _Event:
 
     def __init__(self) -> None:
         self._data: list[str] = []
+        self._is_error = False
 
     def add(self, line: bytes) -> str | None:
-        """Add a line; return the event's data if that is whole now."""
+        """Add a line; return the event's data if that is whole now. `event: error` makes an error of it."""
         line = line.removeprefix(codecs.BOM_UTF8)
         if line.startswith(b"data:"):
             data = line.removeprefix(b"data:").decode("utf-8", "replace").strip()
             if not self._data and _is_whole(data):
-                return data
+                return self._call_error(data)
             self._data.append(data)
+        elif line.startswith(b"event:"):
+            self._is_error = line.removeprefix(b"event:").strip().lower() == b"error"
         elif not line and self._data:
             data = "\n".join(self._data)
             self._data = []
-            return data
+            return self._call_error(data)
         return None
+
+    def _call_error(self, data: str) -> str:
+        is_error, self._is_error = self._is_error, False
+        if not is_error or data == _DONE:
+            return data
+        told = json.loads(data) if _is_whole(data) else data
+        is_known = isinstance(told, dict) and "error" in told
+        return data if is_known else json.dumps({"error": told})
 
 
 def _is_whole(data: str) -> bool:

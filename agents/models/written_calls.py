@@ -6,16 +6,28 @@ import json
 import re
 from typing import Any
 
+_TAG = r"tool_calls?|\w{1,20}_tool_calls?|function_?calls?|tool_use|tool_code|use_mcp_tool|execute_tool"
 _CALL = re.compile(
-    r"<(?:\w{1,20}:)?tool_calls?>\s*[\[{<\w]|<(?:\w{1,20}:)?function_calls?>\s*[\[{<]|<function=[\w.-]{1,200}>"
-    r"|<invoke name=|\[TOOL_CALLS?\]\s*[\[{\w]|\[TOOL_REQUEST\]\s*[\[{]|<\|python_tag\|>"
+    rf"<(?:\w{{1,20}}:|[|｜]DSML[|｜])?(?:{_TAG})>\s*[\[{{<\w]|<function=[\w.-]{{1,200}}>"
+    r"|<(?:[|｜]DSML[|｜])?invoke name=|\[TOOL_CALLS?\]\s*[\[{\w]|\[TOOL_REQUEST\]\s*[\[{]|<\|python_tag\|>"
     r"|<\|(?:tool_call|tool_calls|tool_call_start|tool_calls_section_begin|tool_call_begin|action_start|start_action)\|?>"
-    r"|<[|｜]tool[▁_]calls?[▁_]begin[|｜]>|<start_function_call>|✿FUNCTION✿|functools\[\{",
-    re.IGNORECASE,
+    r"|<\|FunctionCallBegin\|>|<[|｜]tool[▁_]calls?[▁_]begin[|｜]>|<start_function_call>|✿FUNCTION✿"
+    r"|functools\[\{|^Action:[^\n]{1,200}\n+Action Input:|^to=functions\.\w",
+    re.IGNORECASE | re.MULTILINE,
 )
+_ALONE = re.compile(
+    r"\A(?:Thought:.*\n)?Action:[ \t]*\w{1,80}\[[^\n]*\]\Z"
+    r"|\A\[?\w{1,80}(?:\.\w{1,80})?\((?:\w{1,80}=[^\n]*)?\)\]?\Z"
+    r"|\A```tool_code\n.*```\Z",
+    re.DOTALL,
+)
+"""A text that is nothing but a call: ReAct's, Python's."""
 _CODE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _FENCED = re.compile(r"\A```(?:json|tool_call|tool_code)?[ \t]*\n(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
-_KEYS = frozenset({"name", "arguments", "parameters", "id", "type", "function"})
+_NAMES = frozenset({"name", "tool", "tool_name", "action"})
+_ARGUMENTS = frozenset({"arguments", "parameters", "args", "input", "action_input", "tool_input"})
+_KEYS = _NAMES | _ARGUMENTS | {"id", "type", "function"}
+_HOLDERS = ("tool_calls", "function_call")
 _BEFORE = re.compile(r"(?:\A|[.!?:…\n>])\s*\Z")
 
 
@@ -36,16 +48,30 @@ def writes_call(text: str) -> bool:
 
 
 def _is_call(text: str) -> bool:
+    if _ALONE.match(text):
+        return True
     fenced = _FENCED.match(text) if text.startswith("```") else None
     inner = fenced[1].strip() if fenced else text
-    if not inner.startswith(("{", "[")) or '"name"' not in inner:
+    if not inner.startswith(("{", "[")) or not any(f'"{name}"' in inner for name in (*_NAMES, *_HOLDERS)):
         return False
-    try:
-        found = json.loads(inner)
-    except (ValueError, RecursionError):
-        return False
-    calls = found if isinstance(found, list) else [found]
+    calls = _read_calls(inner)
     return bool(calls) and all(map(_has_call, calls))
+
+
+def _read_calls(text: str) -> list[Any]:
+    """Return the JSON values that may be calls: those of a list, of one object, or one a line."""
+    try:
+        found = [json.loads(text)]
+    except (ValueError, RecursionError):
+        try:
+            found = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError):
+            return []
+    calls: list[Any] = []
+    for one in found:
+        held = next((one[name] for name in _HOLDERS if name in one), one) if isinstance(one, dict) else one
+        calls += held if isinstance(held, list) else [held]
+    return calls
 
 
 def _has_call(value: Any) -> bool:
@@ -53,4 +79,5 @@ def _has_call(value: Any) -> bool:
         return False
     if isinstance(value.get("function"), dict):
         value = value["function"]
-    return isinstance(value.get("name"), str) and bool(value.keys() & {"arguments", "parameters"})
+    name = next((value[key] for key in _NAMES if key in value), None)
+    return isinstance(name, str) and name.lower() != "final answer" and bool(value.keys() & _ARGUMENTS)

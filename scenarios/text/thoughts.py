@@ -13,26 +13,37 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _NAMES = (
-    r"think|thinking|thoughts?|reasoning|reason|reflection|scratchpad|(?:inner|internal)_(?:monologue|thoughts?)"
+    r"(?:\w{1,20}_)?think(?:ing)?(?:_\w{1,20})?|thoughts?(?:_process)?|reasoning(?:_content|_process)?|reason"
+    r"|reflection|scratchpad|analysis|planning|deliberation|cot|chain_of_thought|(?:inner|internal)_\w{1,20}"
     r"|ant_?thinking"
+    r"|思考(?:过程|過程)?|推理(?:过程)?|反思|사고|생각|추론|विचार|تفكير|gedanken(?:gang)?|überlegung(?:en)?|denken"
+    r"|pensées?|réflexion|raisonnement|pensamientos?|razonamiento|pensamentos?|raciocínio|ragionamento|pensiero"
+    r"|мысл[иь]|размышлени[ея]|рассуждени[ея]|düşünce"
 )
+_KINDS = r"(?:think(?:ing)?|thoughts?|reasoning|inner_prefix)"
+_OPEN, _SHUT = r"(?:<|&lt;|\\u003c)", r"(?:>|&gt;|\\u003e)"
 _TAG = re.compile(
     rf"(?P<fence>^[ \t]*(?:```+|~~~+))"
     rf"|(?P<ticks>`+)"
-    rf"|<(?P<close>/)?(?:\w{{1,20}}:)?(?P<xml>{_NAMES})(?:\s[^<>\n]{{0,200}})?/?>"
-    rf"|\[(?P<shut>/)?(?P<bracket>think|thinking|thoughts?|reasoning)\]"
-    rf"|(?P<details><details\s[^<>\n]{{0,200}}type=[\"']reasoning[\"'][^<>\n]{{0,200}}>)|(?P<undetails></details>)"
-    rf"|(?P<begin><\|(?:begin_of_thought|start_thinking|thinking|think|inner_prefix)\|>|◁think▷"
-    rf"|<\|channel>(?:thought|thinking|analysis)\b|<unused94>(?:thought)?)"
-    rf"|(?P<end><\|(?:end_of_thought|end_thinking|/thinking|/think|inner_suffix)\|>|◁/think▷|<channel\|>|<unused95>)",
+    rf"|{_OPEN}\s?(?P<close>\\?/\s?)?(?:\w{{1,20}}:)?(?P<xml>{_NAMES})(?:\s[^<>\n]{{0,200}})?/?{_SHUT}"
+    rf"|[\[【](?P<shut>/)?(?P<bracket>think|thinking|thoughts?|reasoning|思考)[\]】]"
+    rf"|(?P<details><details(?:\s[^<>\n]{{0,200}}type=[\"']reasoning[\"'][^<>\n]{{0,200}}>"
+    rf"|[^<>\n]{{0,200}}>\s{{0,9}}<summary>[^<>\n]{{0,40}}(?:think|thought|reason|思考)[^<>\n]{{0,80}}</summary>))"
+    rf"|(?P<undetails></details>)"
+    rf"|(?P<begin><[|｜](?:(?:begin|start)[_▁]?(?:of[_▁]?)?)?{_KINDS}(?:[_▁](?:start|begin))?[|｜]>|◁think▷"
+    rf"|<start_of_thought>|<\|channel>(?:thought|thinking|analysis)\b|<unused94>(?:thought)?)"
+    rf"|(?P<end><[|｜](?:end[_▁]?(?:of[_▁]?)?|/){_KINDS}[|｜]>|<[|｜]{_KINDS}[_▁]end[|｜]>|<\|inner_suffix\|>"
+    rf"|◁/think▷|<end_of_thought>|<channel\|>|<unused95>)",
     re.IGNORECASE | re.MULTILINE,
 )
 _WRAPPERS = re.compile(
-    r"<\|(?:begin_of_solution|end_of_solution|start_response|end_response|start_text|end_text)\|>",
+    r"<\|(?:begin_of_solution|end_of_solution|start_response|end_response|start_text|end_text|begin_of_box"
+    r"|end_of_box)\|>",
     re.IGNORECASE,
 )
 _WRAPPED = re.compile(
-    r"\s*<(answer|response|output|final_answer|solution)>(.*?)(?:</\1>\s*)?\Z", re.I | re.DOTALL
+    r"\s*<(answer|response|output|final(?:_answer|_response|_output)?|solution)>(.*?)(?:</\1>\s*)?\Z",
+    re.I | re.DOTALL,
 )
 
 _QUOTES = frozenset(
@@ -60,6 +71,17 @@ _UNMARKED_CALL = re.compile(r"assistantcommentary\s+to=\w|\A\s*commentary\s+to=\
 _GRANITE = re.compile(r"\s*here(?:'s| is) my thought process:", re.IGNORECASE)
 _GRANITE_ANSWER = re.compile(r"here(?:'s| is) my response:", re.IGNORECASE)
 
+_REACT = re.compile(r"\s*[*#]{0,3}\s?(?:Thought|思考)[*]{0,2}\s?[:：]")
+_REACT_FINAL = re.compile(
+    r"^[*#]{0,3}[ \t]?(?:Final Answer|最终答案|最终回答)[*]{0,2}[ \t]?[:：][*]{0,2}", re.MULTILINE
+)
+_THOUGHT_FENCE = re.compile(
+    r"\s*```(?:think(?:ing)?|thoughts?|reasoning)[ \t]*\n(?:(?!```).*\n)*?```[ \t]*(?:\n|\Z)", re.IGNORECASE
+)
+_THOUGHT_QUOTATION = re.compile(
+    r"\s*[*_]{0,2}Thinking(?:\.{3}|…)[*_]{0,2}[ \t]*\n\s*(?:>[^\n]*(?:\n\s*|\Z))+"
+)
+
 
 class Spoken(NamedTuple):
     """An answer without what the model thought."""
@@ -72,20 +94,19 @@ class Spoken(NamedTuple):
     """True if the model called a tool in a channel of its own."""
 
 
-def leave_out_thoughts(text: str, *, begins_in_thought: bool = False) -> Spoken:
+def leave_out_thoughts(text: str) -> Spoken:
     """Return a model's text without its thoughts. It takes time in proportion to the text.
 
-    An end of thoughts without a beginning counts where it stands on a line of its own.
+    An end of thoughts without a beginning counts where no sentence is about it: on a line of its own, or at
+    once behind a sentence.
 
     Args:
         text: as the endpoint gave it.
-        begins_in_thought: whether this model is known to begin with a thought whose beginning is not shown,
-            so that the end counts anywhere.
     """
     spoken = _read_channels(text)
     if spoken is None:
-        spoken = _read_unmarked_channels(text) or _read_granite(text) or Spoken(text, thought=False)
-    found = _leave_out_tagged(spoken.text, begins_in_thought)
+        spoken = _read_unmarked_channels(text) or _read_granite(text) or _read_sections(text)
+    found = _leave_out_tagged(spoken.text)
     thought = spoken.thought or found.thought
     plain = found.text
     if thought or _WRAPPERS.search(plain):
@@ -155,6 +176,15 @@ def _read_granite(text: str) -> Spoken | None:
     return Spoken(text[answer.end() :].strip() if answer else "", thought=True)
 
 
+def _read_sections(text: str) -> Spoken:
+    """Read the forms of agents and services: ReAct's steps, a block of code, Poe's quotation."""
+    final = list(_REACT_FINAL.finditer(text)) if _REACT.match(text) else []
+    if final:
+        return Spoken(text[final[-1].end() :].strip(), thought=True)
+    begun = _THOUGHT_FENCE.match(text) or _THOUGHT_QUOTATION.match(text)
+    return Spoken(text[begun.end() :].strip(), thought=True) if begun else Spoken(text, thought=False)
+
+
 @dataclass(frozen=True)
 class _Tag:
     """A tag that may begin or end a thought."""
@@ -165,7 +195,7 @@ class _Tag:
     begins: bool
 
 
-def _leave_out_tagged(text: str, begins_in_thought: bool) -> Spoken:
+def _leave_out_tagged(text: str) -> Spoken:
     tags = list(_list_tags(text))
     if not tags:
         return Spoken(text, thought=False)
@@ -185,7 +215,7 @@ def _leave_out_tagged(text: str, begins_in_thought: bool) -> Spoken:
         if end is not None:
             matched.add(end.start)
     kept.append(_follow(kept, text[place:]))
-    alone = _find_last_end_alone(text, tags, matched, begins_in_thought)
+    alone = _find_last_end_alone(text, tags, matched)
     if alone is not None and alone >= place:
         return Spoken(text[alone:], thought=True)
     return Spoken("".join(kept), thought=len(kept) > 1)
@@ -216,8 +246,8 @@ def _list_tags(text: str) -> Iterator[_Tag]:
         if before in _QUOTES and behind in _QUOTES:
             continue
         name = one["xml"] or one["bracket"]
-        if name:
-            family, begins = name.lower(), not (one["close"] or one["shut"])
+        if name:  # of one family, because small models end one by the name of another
+            family, begins = "named", not (one["close"] or one["shut"])
         elif one["details"] or one["undetails"]:
             family, begins = "details", bool(one["details"])
         else:
@@ -283,15 +313,15 @@ def _begins_thought(text: str, tag: _Tag, end: _Tag | None) -> bool:
     return len(words) >= _FEW_WORDS and not talked_about and (starts_anew or attached)
 
 
-def _find_last_end_alone(
-    text: str, tags: Sequence[_Tag], matched: set[int], begins_in_thought: bool
-) -> int | None:
+def _find_last_end_alone(text: str, tags: Sequence[_Tag], matched: set[int]) -> int | None:
     """Return where the text goes on after the last end without a beginning that counts; None if none does."""
     for tag in reversed(tags):
         if tag.begins or tag.start in matched or tag.family == "details":
             continue
         before = text[max(0, tag.start - _HEAD) : tag.start].rpartition("\n")[2]
         after = text[tag.end : tag.end + _HEAD].partition("\n")[0]
-        if begins_in_thought or tag.family == "marked" or not (before.strip() or after.strip()):
+        ends_sentence = before[-1:] in _SENTENCE_ENDS
+        begins_another = not after.strip() or (after[0].isupper() or after[0].isdigit())
+        if tag.family == "marked" or not before.strip() or (ends_sentence and begins_another):
             return tag.end
     return None

@@ -149,6 +149,14 @@ AZURE = {
     "chunk_id": "0",
     "filepath": None,
 }
+OWN_WORDS = {"start": 0, "end": 14, "text": "It opens at 7."}
+COHERE = {**OWN_WORDS, "sources": [{"id": "d1", "document": {"title": "Hours", "snippet": "At 7."}}]}
+FILE_CITATION = {
+    "type": "file_citation",
+    "text": "【4:0†source】",
+    "start_index": 3,
+    "file_citation": {"file_id": "f1", "quote": "At 7."},
+}
 URL_CITATION = {"type": "url_citation", "url_citation": {"url": "https://x", "content": "At 7."}}
 
 
@@ -162,8 +170,16 @@ URL_CITATION = {"type": "url_citation", "url_citation": {"url": "https://x", "co
         ),
         (citing(citations=["https://x", {"text": "At 7.", "url": "https://y"}]), [("https://y", "At 7.")]),
         (citing({"annotations": [URL_CITATION]}), [("https://x", "At 7.")]),
+        (citing({"citations": [COHERE]}), [("Hours", "At 7.")]),
+        (citing({"annotations": [FILE_CITATION]}), [("passage", "At 7.")]),
+        (citing(citations=[{"cited_text": "At 7.", "start_char_index": 0}]), [("passage", "At 7.")]),
+        (citing({"context": [{"text": "At 7.", "title": "Hours"}]}), [("Hours", "At 7.")]),
+        (citing(citations=[{"content": "At 7."}, {"content": "At 7."}]), [("passage", "At 7.")]),
     ],
-    ids=["azure", "search results", "citations", "annotations"],
+    ids=[
+        *("azure", "search results", "citations", "annotations", "cohere", "file", "anthropic", "context"),
+        "twice",
+    ],
 )
 async def test_texts_that_a_completion_cites_are_passages(
     context: ChatbotContext, passages: list[tuple[str, str]]
@@ -184,7 +200,9 @@ async def test_addresses_alone_are_no_passages_and_this_is_said(cited: dict[str,
     ]
 
 
-@pytest.mark.parametrize("cited", ["x", {"citations": "x"}, [3, None], [{"url": 3}], {"citations": [[]]}])
+@pytest.mark.parametrize(
+    "cited", ["x", {"citations": "x"}, [3, None], [{"url": 3}], {"citations": [[]]}, [OWN_WORDS]]
+)
 async def test_what_is_cited_in_another_form_is_left_alone(cited: Any) -> None:
     reply = await make_chatbot("endpoint", citing({"context": cited}, citations=cited)).reply(LATER)
     assert (reply.passages, [step.name for step in reply.steps]) == ((), ["evidence"])

@@ -104,6 +104,11 @@ async def test_a_template_of_the_whole_body_escapes_what_was_said() -> None:
             r"the template makes no JSON .*write `\{\{ message \| tojson \}\}`",
         ),
         ({"body": {"m": "{{ massage }}"}}, "a template is wrong: 'massage' is undefined"),
+        (
+            {"body": {"m": "{{ message }}", "key": "${SHOP_KEY}"}},
+            r"`\$\{SHOP_KEY\}` would be sent as it stands: a variable is filled in in `headers` alone",
+        ),
+        ({"query": {"app": "${SHOP_APP}"}}, r"`\$\{SHOP_APP\}` would be sent as it stands"),
         ({"body": {"m": "{{ message"}}, "a template is wrong: unexpected end of template"),
         ({"body": {"m": "{{ message.__class__.mro() }}"}}, "a template is wrong: .*unsafe"),
         ({"reply": "answer["}, r"'answer\[' is no JMESPath"),
@@ -258,8 +263,16 @@ async def test_no_other_host_is_asked(place: str, reason: str) -> None:
         (httpx2.Response(401, json={"detail": "no key"}), "refused the request with status 401: no key"),
         (httpx2.Response(500, text="oops"), "refused the request with status 500: oops"),
         (httpx2.Response(301, headers={"Location": "https://a.example/"}), "redirects"),
-        ({"error": "tired"}, r"no text at `answer.text` \(the option `reply`\): '.*tired.*'"),
-        (httpx2.Response(200, text="<html>"), "no text at `answer.text`"),
+        ({"mood": "tired"}, r"no text at `answer.text` \(the option `reply`\): '.*tired.*'"),
+        ({"error": "tired", **OPENS}, "answered with status 200 and an error: tired"),
+        ({"success": False, **OPENS}, "answered with status 200 and an error"),
+        (httpx2.Response(200, text="<html>"), r"gave a web page and no reply\."),
+        (httpx2.Response(204), r"gave an empty answer \(status 204\)"),
+        (
+            httpx2.Response(302, headers={"Location": "/login?next=/chat"}),
+            r"redirects \(status 302\) to http://127.0.0.1:9000/login\. If that is the bot, give it in "
+            r"`url`; if it is a login, send what that gives in `headers`\.",
+        ),
         ({"answer": {"text": " \u200b"}}, "the bot's reply is empty"),
         (stream('data: {"delta": "x"}', ""), "its events are JSON. Say where each has its piece in `event`"),
         (httpx2.ConnectError("no"), "cannot be reached"),
@@ -270,6 +283,122 @@ async def test_what_goes_wrong_is_one_sentence(answer: Any, reason: str) -> None
     with pytest.raises(ChatbotError, match=reason) as caught:
         await ask(Service(answer))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"status": "error", "message": "Rate limit exceeded"}, "message"),
+        ({"error": True, "message": "Rate limit exceeded"}, "message"),
+        ({"code": 429, "msg": "Rate limit exceeded"}, "msg"),
+    ],
+)
+async def test_an_error_with_a_status_of_success_is_no_reply(body: dict[str, Any], path: str) -> None:
+    with pytest.raises(ChatbotError, match="status 200 and an error: Rate limit exceeded"):
+        await ask(Service(body), reply=path)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"status": "ok", "message": "It opens at 7."},
+        {"code": 200, "error": None, "message": "It opens at 7."},
+        {"type": "internal", "detail": "desk", "message": "It opens at 7."},
+    ],
+)
+async def test_an_answer_that_tells_its_success_is_a_reply(body: dict[str, Any]) -> None:
+    assert (await ask(Service(body), reply="message")).text == "It opens at 7."
+
+
+async def test_a_login_page_is_no_reply_in_text() -> None:
+    page = httpx2.Response(200, html="<!DOCTYPE html><html><head><title>Sign in</title></head></html>")
+    with pytest.raises(ChatbotError, match=r"gave a web page \('Sign in'\) and no reply"):
+        await ask(Service(page), reply=None)
+    piece = httpx2.Response(200, html="<p>It opens at 7.</p>")
+    assert (await ask(Service(piece), reply=None)).text == "<p>It opens at 7.</p>"
+
+
+@pytest.mark.parametrize("kind", ["application/x-ndjson", "application/json", "text/plain"])
+async def test_json_lines_are_events(kind: str) -> None:
+    lines = '{"delta": "It opens"}\n{"docs": ["Opens at 7."]}\n{"delta": " at 7."}\n'
+    answer = httpx2.Response(200, content=lines.encode(), headers={"Content-Type": kind})
+    reply = await ask(Service(answer), reply=None, event="delta", passages="docs")
+    assert (reply.text, [one.text for one in reply.passages]) == ("It opens at 7.", ["Opens at 7."])
+
+
+async def test_json_lines_without_a_place_of_the_piece_are_told() -> None:
+    answer = httpx2.Response(
+        200, content=b'{"t": "It"}\n{"t": "opens"}\n', headers={"Content-Type": "application/x-ndjson"}
+    )
+    with pytest.raises(ChatbotError, match=r"its events are JSON\. Say where each has its piece in `event`"):
+        await ask(Service(answer), reply=None)
+
+
+async def test_events_are_read_whatever_they_are_called() -> None:
+    text = 'data: {"delta": "It opens"}\n\ndata: {"delta": " at 7."}\n\n'
+    assert (await ask(Service(httpx2.Response(200, text=text)), event="delta")).text == "It opens at 7."
+    said = httpx2.Response(200, text="data: the fee is 3 €.")
+    assert (await ask(Service(said), reply=None)).text == "data: the fee is 3 €."
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ["event: error", 'data: {"message": "upstream died"}', ""],
+        ["event: error", "data: upstream died", ""],
+        ['data: {"error": {"message": "upstream died"}}', ""],
+    ],
+)
+async def test_half_a_reply_and_an_error_are_no_reply(broken: list[str]) -> None:
+    with pytest.raises(ChatbotError, match=f"{URL} broke off its reply: upstream died"):
+        await ask(Service(stream('data: {"delta": "It opens"}', "", *broken)), event="delta")
+
+
+async def test_a_text_that_is_told_again_is_there_once() -> None:
+    events = stream(*(f'data: {{"delta": "{one}"}}\n' for one in ("It", "It opens", "It opens at 7.")))
+    assert (await ask(Service(events), event="delta")).text == "It opens at 7."
+
+
+async def test_events_without_a_piece_are_told_with_the_path() -> None:
+    with pytest.raises(
+        ChatbotError, match=r"none of its events has a text at `delta` \(the option `event`\)"
+    ):
+        await ask(Service(stream('data: {"token": "It opens"}', "")), event="delta")
+
+
+async def test_cookies_of_a_conversation_are_sent_back_in_it_alone() -> None:
+    cookies = [("Set-Cookie", "sid=abc; Path=/; HttpOnly"), ("Set-Cookie", "b=2; Path=/")]
+    service = Service(httpx2.Response(200, json=OPENS, headers=cookies), OPENS)
+    bot = make(service, stateful=True)
+    for one in (bot, bot, make(service, stateful=True)):
+        await one.reply(LATER)
+    sent = [request.headers.get("Cookie") for request in service.requests]
+    assert sent == [None, "sid=abc; b=2", None]
+
+
+async def test_a_job_may_lead_to_its_result_at_the_same_host_alone() -> None:
+    started = accepted(**{"Operation-Location": "/jobs/1"})
+    done = httpx2.Response(303, headers={"Location": "/results/1"})
+    service = Service(started, done, OPENS)
+    assert (await ask(service)).text == "It opens at 7."
+    assert [one.url.path for one in service.requests] == ["/chat", "/jobs/1", "/results/1"]
+    away = Service(started, httpx2.Response(303, headers={"Location": "http://evil.example/"}), OPENS)
+    with pytest.raises(ChatbotError, match="its result is at another host"):
+        await ask(away)
+    assert len(away.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ("Ab 7 Uhr geöffnet: 3 €".encode("cp1252"), "text/plain; charset=windows-1252"),
+        ("Ab 7 Uhr geöffnet: 3 €".encode(), "text/plain; charset=windows-1252"),
+        ("data: Ab 7 Uhr geöffnet: 3 €\n\n".encode("cp1252"), "text/event-stream; charset=cp1252"),
+    ],
+)
+async def test_letters_are_read_as_they_were_written(content: bytes, kind: str) -> None:
+    answer = httpx2.Response(200, content=content, headers={"Content-Type": kind})
+    assert (await ask(Service(answer), reply=None)).text == "Ab 7 Uhr geöffnet: 3 €"
 
 
 async def test_json_without_a_place_of_the_reply_is_told() -> None:

@@ -303,16 +303,16 @@ TABLE: dict[Callable[..., Any], Case] = {
     complaints.is_out_of_quota: lambda text: complaints.is_out_of_quota(
         {"error": {"code": text, "msg": text}}
     ),
-    complaints.read_delay: lambda text: complaints.read_delay({"error": {"details": [{"retryDelay": text}]}}),
+    complaints.read_delay: lambda text: complaints.read_delay(
+        {"error": {"details": [{"retryDelay": text}], "message": text}}
+    ),
+    complaints.find_busy_status: lambda text: complaints.find_busy_status({"error": {"code": text}}),
     complaints.read_pause: lambda text: complaints.read_pause({"retry-after": text, "retry-after-ms": text}),
     complaints.is_broken: lambda text: complaints.is_broken(200, {}, text),
     complaints.describe_no_completion: lambda text: complaints.describe_no_completion(200, {}, text),
     complaints.describe_redirect: lambda text: complaints.describe_redirect(302, f"http://a/{text}", text),
     token_watch.parse_counts: token_watch.parse_counts,
-    thoughts.leave_out_thoughts: lambda text: (
-        thoughts.leave_out_thoughts(text),
-        thoughts.leave_out_thoughts(text, begins_in_thought=True),
-    ),
+    thoughts.leave_out_thoughts: thoughts.leave_out_thoughts,
     written_calls.writes_call: written_calls.writes_call,
     wording.is_blank: wording.is_blank,
     leaked_plans.find_leaked_plan: leaked_plans.find_leaked_plan,

@@ -59,6 +59,10 @@ def test_what_has_no_message_is_no_completion(body: dict[str, Any]) -> None:
         ),
         ({"content": {"type": "text", "text": "The courier pays."}}, "The courier pays."),
         ({"content": ["The courier ", {"text": "pays."}]}, "The courier pays."),
+        ({"content": [{"text": "Hm.", "thought": True}, {"text": "The courier pays."}]}, "The courier pays."),
+        ({"content": [{"type": "text", "text": {"value": "The courier pays."}}]}, "The courier pays."),
+        ({"content": {"parts": [{"text": "The courier pays."}]}}, "The courier pays."),
+        ({"content": [{"type": "refusal", "refusal": "I cannot tell."}]}, "I cannot tell."),
         ({"content": None, "refusal": "I cannot tell."}, "I cannot tell."),
         ({"content": None}, ""),
         ({}, ""),
@@ -74,22 +78,26 @@ def test_what_is_said_to_the_user(message: dict[str, Any], text: str) -> None:
         ({"content": "<think>He wants"}, "nothing but its reasoning"),
         ({"content": "<think>He wants money.</think>"}, "nothing but its reasoning"),
         ({"content": None, "reasoning_content": "He wants money."}, "nothing but its reasoning"),
+        ({"content": "", "reasoning_details": [{"text": "He wants money."}]}, "nothing but its reasoning"),
+        ({"content": "", "thinking": "He wants money."}, "nothing but its reasoning"),
+        (
+            {"content": None, "provider_specific_fields": {"reasoning_content": "He wants money."}},
+            "nothing but its reasoning",
+        ),
         ({"content": ["Hello", 7]}, "is a list and no text"),
         ({"content": '{"name": "search", "arguments": {"query": "fee"}}'}, "wrote the call of a tool"),
         ({"content": "<|channel|>commentary to=functions.search<|message|>{}<|call|>"}, "wrote the call"),
         ({"content": None, "tool_calls": [{"id": "c1"}]}, "called a tool"),
         ({"content": "Let me look.", "tool_calls": [{"id": "c1"}]}, "called a tool"),
+        (
+            {"content": [{"type": "text", "text": "Let me look."}, {"type": "tool_use", "name": "search"}]},
+            "called a tool",
+        ),
     ],
 )
 def test_what_says_nothing_to_the_user_is_refused(message: dict[str, Any], reason: str) -> None:
     with pytest.raises(ModelError, match=reason):
         said(message)
-
-
-def test_an_end_of_thoughts_counts_anywhere_where_the_model_is_known_to_begin_in_them() -> None:
-    body = answer({"content": "He wants money.</think>The courier pays."})
-    assert read_completion(body, begins_in_thought=True).text == "The courier pays."
-    assert read_completion(body).text == "He wants money.</think>The courier pays."
 
 
 async def test_the_choice_with_the_lowest_index_is_the_answer() -> None:
@@ -107,7 +115,8 @@ def test_a_filtered_answer_names_the_filter() -> None:
     "usage",
     [
         *(None, "none", [1], {}, {"prompt_tokens": 1}),
-        *({"prompt_tokens": one, "completion_tokens": 2} for one in (None, -5, 10**13, True, 1.5)),
+        *({"prompt_tokens": one, "completion_tokens": 2} for one in (None, -5, 0, 10**13, True, 1.5)),
+        {"prompt_tokens": 2, "completion_tokens": 0},
     ],
 )
 async def test_numbers_of_tokens_that_are_not_told_are_unknown_and_not_zero(usage: object) -> None:
@@ -145,8 +154,6 @@ async def test_probabilities_are_read_of_tokens_without_bytes() -> None:
     "logprobs",
     [
         "none",
-        {},
-        {"content": None},
         {"content": [{"token": "No", "logprob": None}]},
         {"content": [{"token": "No", "logprob": "likely"}]},
         {"content": [{"token": "No", "logprob": 10**400}]},

@@ -29,6 +29,8 @@ from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn
         *((("Yes", "No"), text, "Yes") for text in ("Yes", "**yes**.", "Yes the evidence")),
         *((("Yes", "No"), text, "No") for text in (" No, it is not.", "No\nBecause it")),
         *((("Yes", "No"), text, None) for text in ("Not sure. Yes", "Maybe", "", "...")),
+        *((("Yes", "No"), text, None) for text in ("Yes/No", "Yes or No", "**No** or **Yes**?")),
+        (("Yes", "No"), "No or not much", "No"),
         *((("A", "B"), text, "A") for text in ("A", "A\n\nThe", "A: Clerk")),
         *((("A", "B"), text, "B") for text in ("b.", "(B)")),
         (("A", "B"), "A clerk should", None),

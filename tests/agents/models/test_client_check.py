@@ -51,6 +51,37 @@ async def test_an_endpoint_that_lists_nothing_is_asked_for_an_answer() -> None:
     assert asked[:2] == ["GET", "POST"]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"data": [{"id": "m0"}], "has_more": True, "last_id": "m0"},
+        {"data": [{"id": "m0"}], "next": "http://evil.example/v1/models?page=2"},
+        {"data": [{"id": "m0"}], "nextPageToken": "t"},
+    ],
+)
+async def test_a_list_of_models_that_goes_on_elsewhere_is_not_followed(told: dict[str, Any]) -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(f"{request.method} {request.url}")
+        return httpx2.Response(200, json=told if request.method == "GET" else completion("Yes"))
+
+    await pool_at(httpx2.MockTransport(answer)).check()
+    assert asked[:2] == [f"GET {LOCAL}/models", f"POST {LOCAL}/chat/completions"]
+    assert not any("evil" in one for one in asked)
+
+
+async def test_an_alias_is_a_name_of_the_model() -> None:
+    told = {"data": [{"id": "m-0709", "aliases": ["m", "m-latest"], "root": "r"}]}
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, json=told if request.method == "GET" else completion("Yes"))
+
+    pool = pool_at(httpx2.MockTransport(answer))
+    await pool.check()
+    assert pool.get().root == "r"
+
+
 async def test_a_list_of_models_that_breaks_off_is_none() -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":
@@ -58,6 +89,13 @@ async def test_a_list_of_models_that_breaks_off_is_none() -> None:
         return httpx2.Response(200, json=completion("Yes"))
 
     await pool_at(httpx2.MockTransport(answer)).check()
+
+
+@pytest.mark.parametrize("surplus", ["/chat/completions", "/models"])
+async def test_an_address_that_is_too_long_is_told(surplus: str) -> None:
+    pool = pool_at(httpx2.MockTransport(lambda _: httpx2.Response(404)), url=f"{LOCAL}{surplus}/")
+    with pytest.raises(ModelError, match=rf"\(status 404\)\. Give --base-url without {surplus}\.$"):
+        await pool.check()
 
 
 async def test_check_says_that_nobody_answers() -> None:

@@ -12,14 +12,16 @@ from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.complaints import (
     ToldError,
     describe_no_completion,
+    find_busy_status,
     find_told_error,
     is_out_of_quota,
     put_in_one_line,
     read_complaint,
+    read_delay,
     read_pause,
 )
 from hallulab.testing.scripted import completion, scripted_pool
-from tests.agents.models.endpoints import LOCAL, QUESTION, failure
+from tests.agents.models.endpoints import LOCAL, QUESTION, failure, in_turn
 
 TWO_LONG = "Input validation error: `inputs` must be <= 4096."
 
@@ -77,6 +79,18 @@ TWO_LONG = "Input validation error: `inputs` must be <= 4096."
             "Provider returned error: busy",
         ),
         ({"detail": {"error": {"message": "no such model"}}}, "no such model"),
+        ({"error": {"message": "", "code": "context_length_exceeded"}}, "context_length_exceeded"),
+        ({"err": "too long"}, "too long"),
+        ({"ret": -1, "errMsg": "too long"}, "too long"),
+        ({"exception": "too long"}, "too long"),
+        ({"ResponseMetadata": {"Error": {"Code": "Long", "Message": "too long"}}}, "too long"),
+        ({"Response": {"Error": {"Code": "Long", "Message": "too long"}, "RequestId": "1"}}, "too long"),
+        ({"header": {"code": 10013, "message": "too long"}}, "too long"),
+        ({"error": {"message": {"text": "too long"}}}, "too long"),
+        (
+            "<?xml version='1.0'?><Error><Code>X</Code><Message>Access Denied</Message></Error>",
+            "Access Denied",
+        ),
         ("too long", "too long"),
         (
             "<html><head><title>401 Authorization\n Required</title></head></html>",
@@ -171,6 +185,11 @@ WHERE = " Does the base URL end where an OpenAI-compatible API begins (usually /
             'data: {"choices": []}',
             "gave a stream of events that it does not call one (its content type is no text/event-stream).",
         ),
+        (
+            200,
+            '{"choices": [], "prompt_filter_results": []}',
+            "gave a chat completion without choices: its content filter withheld the answer.",
+        ),
         (200, "OK", f"gave an answer that is no chat completion: 'OK'.{WHERE}"),
         (200, '{"answer": 3}', f"gave an answer that is no chat completion: '{{\"answer\": 3}}'.{WHERE}"),
     ],
@@ -205,7 +224,14 @@ async def test_a_refusal_without_words_says_so() -> None:
         ({"retry-after-ms": "1500"}, 1.5),
         ({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 50.0),
         ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
+        ({"retry-after": "30, 30"}, 30.0),
+        ({"retry-after": "30s"}, 30.0),
+        ({"retry-after": "1m30s"}, 90.0),
+        ({"retry-after": '"30"'}, 30.0),
+        ({"retry-after": "1970-01-01T00:01:00Z"}, 50.0),
         ({"retry-after": "1e400"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after-ms": "soon", "retry-after": "4"}, 4.0),
         ({}, None),
     ],
 )
@@ -213,9 +239,100 @@ def test_a_wish_to_be_asked_later_is_read(headers: dict[str, str], seconds: floa
     assert read_pause(headers, now=10.0) == seconds
 
 
+@pytest.mark.parametrize("told", ["1764273605", "1764273605000", "2025-11-27T20:00:05Z"])
+def test_a_wish_may_be_a_date_in_any_form(told: str) -> None:
+    assert read_pause({"retry-after": told}, now=1764273600.0) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        ({"error": {"details": [{"retryDelay": "25s"}]}}, 25.0),
+        ({"retry_after": 7}, 7.0),
+        ({"detail": {"retry_after_seconds": 3.5}}, 3.5),
+        ({"error": {"message": "Rate limit reached. Please try again in 6m0s. See billing."}}, 360.0),
+        ({"error": {"message": "Please retry after 12 seconds."}}, 12.0),
+        ({"error": {"message": "Please try again in 250ms."}}, 0.25),
+        ({"error": {"message": "Please wait 5 minutes."}}, 300.0),
+        ({"error": {"message": "Try again in 5% of cases."}}, None),
+        ({"error": "Model m is currently loading", "estimated_time": 20.5}, 20.5),
+        ({"retry_after": True}, None),
+        ({}, None),
+    ],
+)
+def test_a_complaint_tells_when_to_come_again(body: Any, seconds: float | None) -> None:
+    assert read_delay(body) == seconds
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"__type": "ThrottlingException", "message": "Too many requests"}, 429),
+        ({"error": {"code": 403, "status": "RESOURCE_EXHAUSTED"}}, 429),
+        ({"error": {"type": "overloaded_error", "message": "Overloaded"}}, 503),
+        ({"error": {"code": "insufficient_quota"}}, None),
+        ({"error": {"code": "model_unavailable"}}, None),
+        ({"error": {"code": 429}}, None),
+    ],
+)
+def test_a_busy_service_says_so_by_the_name_of_its_error(body: Any, status: int | None) -> None:
+    assert find_busy_status(body) == status
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"__type": "ThrottlingException", "message": "Too many requests"}),
+        (403, {"error": {"code": 403, "status": "RESOURCE_EXHAUSTED", "message": "per minute"}}),
+        (404, {"error": {"type": "overloaded_error", "message": "Overloaded"}}),
+        (424, {"error": "Request failed during generation", "error_type": "generation"}),
+        (498, {"error": {"message": "Flex tier capacity exceeded"}}),
+    ],
+)
+async def test_a_service_that_is_busy_with_an_odd_status_is_asked_again(status: int, body: Any) -> None:
+    pool, transport = scripted_pool(in_turn(httpx2.Response(status, json=body), "It costs 3 €."))
+    assert await pool.session("chatbot").text("generate", QUESTION) == "It costs 3 €."
+    assert len(transport.requests) == 2
+    assert pool.get().fitting.tell_needs(seed=True) == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "text"),
+    [
+        ("Größe".encode("latin-1"), "application/json; charset=ISO-8859-1", "Größe"),
+        ("Größe".encode(), "application/json; charset=iso-8859-1", "Größe"),
+        ("三元".encode("gb18030"), "application/json;charset=GBK", "三元"),
+        ("Größe".encode("latin-1"), "application/json; charset=no-such", "Gr��e"),
+    ],
+)
+async def test_letters_are_read_as_they_were_written(content: bytes, kind: str, text: str) -> None:
+    body = json.dumps(completion("TEXT")).encode().replace(b"TEXT", content)
+    answer = httpx2.Response(200, content=body, headers={"Content-Type": kind})
+    pool, _ = scripted_pool(lambda _: answer)
+    assert await pool.session("chatbot").text("generate", QUESTION) == text
+
+
+@pytest.mark.parametrize("name", ["utf-8", "none", "binary"])
+async def test_a_packing_that_is_none_is_none(name: str) -> None:
+    body = httpx2.ByteStream(json.dumps(completion("It costs 3 €.")).encode())
+    pool, _ = scripted_pool(lambda _: httpx2.Response(200, headers={"Content-Encoding": name}, stream=body))
+    assert await pool.session("chatbot").text("generate", QUESTION) == "It costs 3 €."
+
+
 @pytest.mark.parametrize(
     ("body", "out"),
     [
+        (
+            {
+                "error": {
+                    "message": "Rate limit reached. Try again in 20s. See billing.",
+                    "code": "rate_limit",
+                }
+            },
+            False,
+        ),
+        ({"error": {"message": "Your account is in arrears"}}, True),
+        ({"error": {"message": "余额不足"}}, True),
         ({"error": {"code": "insufficient_quota", "message": "no"}}, True),
         ({"error": {"message": "This request requires more credits"}}, True),
         ({"error": {"message": "Rate limit reached for requests", "code": "rate_limit_exceeded"}}, False),

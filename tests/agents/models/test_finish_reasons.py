@@ -33,6 +33,15 @@ def ended(reason: Any, text: str = "A lost item is replaced by", **choice: Any) 
         *(("cut", "length", one) for one in ("length", "max_tokens", "MAX_TOKENS", "model_length")),
         *(("cut", "length", one) for one in ("maxTokens", "max_output_tokens", "incomplete", "ERROR_LIMIT")),
         *(("cut", "length", one) for one in ("model_context_window_exceeded", "output_token_limit_reached")),
+        *(
+            ("cut", "length", one)
+            for one in ("REASON_MAX_LEN", "maxPredictedTokensReached", "maximum_tokens")
+        ),
+        *(("cut", "length", one) for one in ("FinishReason.MAX_TOKENS", "token_budget_exhausted")),
+        *(
+            ("whole", "stop", one)
+            for one in ("REASON_STOP", "StopReason.end_turn", "eosFound", "end_of_text")
+        ),
         *(("unknown", "unknown", one) for one in (None, "", " ", "null", "None", "qwerty", "完")),
         ("unknown", "unknown", "FINISH_REASON_UNSPECIFIED"),
     ],
@@ -47,7 +56,22 @@ def test_a_word_is_read_and_named(reason: str | None, ending: str, named: str) -
         *("error", "content_filter", "SAFETY", "RECITATION", "abort", "cancelled", "canceled", "ERROR"),
         *("insufficient_system_resource", "network_error", "ERROR_TOXIC", "refusal", "upstream_error"),
         *("PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "OTHER", "guardrail_intervened", "timed_out"),
-        "sensitive_filter",
+        *(
+            "sensitive_filter",
+            "sensitive",
+            "blacklist",
+            "MALFORMED_RESPONSE",
+            "policy_violation",
+            "not_finished",
+        ),
+        *(
+            "prompt_blocked",
+            "MODEL_ARMOR",
+            "modelUnloaded",
+            "userStopped",
+            "server_shutdown",
+            "out_of_memory",
+        ),
     ],
 )
 def test_a_broken_answer_is_none(reason: str) -> None:
@@ -82,6 +106,40 @@ def test_what_broke_an_answer_is_told(body: dict[str, Any], words: str | None) -
 )
 def test_only_a_reason_ends_a_stream(reason: str | None, told: bool) -> None:
     assert says_why(reason) is told
+
+
+@pytest.mark.parametrize(
+    ("choice", "named"),
+    [
+        ({"finishReason": "MAX_TOKENS"}, "length"),
+        ({"finish_reason": None, "native_finish_reason": "MAX_TOKENS"}, "length"),
+        ({"finish_reason": "stop", "native_finish_reason": "max_output_tokens"}, "length"),
+        ({"finish_reason": "stop", "native_finish_reason": "end_turn"}, "stop"),
+        ({"finish_reason": "", "done_reason": "length"}, "length"),
+        ({"finish_reason": "stop", "stop_reason": "the length"}, "stop"),
+        ({"stop_reason": 151645}, "unknown"),
+    ],
+)
+def test_the_reason_is_found_in_other_fields(choice: dict[str, Any], named: str) -> None:
+    body = ended(None)
+    body["choices"][0] |= choice
+    assert read_completion(body).finish_reason == named
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "reason", "named"),
+    [
+        ("A lost item is replaced by", 20, "stop", "length"),
+        ("A lost item is replaced by", 20, None, "length"),
+        ("A lost item is replaced by", 19, "stop", "stop"),
+        ("A lost item is replaced.", 20, "stop", "stop"),
+    ],
+)
+def test_an_answer_that_used_up_its_tokens_in_a_sentence_is_cut_whatever_it_says(
+    text: str, tokens: int, reason: str | None, named: str
+) -> None:
+    body = {**ended(reason, text), "usage": {"prompt_tokens": 9, "completion_tokens": tokens}}
+    assert read_completion(body, limit=20).finish_reason == named
 
 
 async def test_a_broken_answer_is_asked_again_and_not_recorded(tmp_path: Path) -> None:

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from hallulab.agents.models.log_probabilities import Likely, read_first_token, share_out
+from hallulab.agents.models.log_probabilities import (
+    Likely,
+    read_answers_first_token,
+    read_first_token,
+    share_out,
+)
 from hallulab.agents.models.receiving import find_answer_flaw
 from hallulab.testing.scripted import completion
 from tests.recordings_read import read_answers
@@ -114,6 +119,55 @@ def test_numbers_of_tokens_are_no_log_probabilities_and_no_flaw(token: Any) -> N
 )
 def test_the_sampled_token_alone_says_nothing_of_the_others(sampled: dict[str, Any]) -> None:
     assert read_first_token({"content": [sampled]}) == ()
+
+
+@pytest.mark.parametrize("empty", [{}, [], {"content": []}, {"content": None, "refusal": None}])
+def test_an_empty_place_for_log_probabilities_is_no_flaw(empty: Any) -> None:
+    body = completion("Yes")
+    body["choices"][0]["logprobs"] = empty
+    assert find_answer_flaw({"logprobs": True, "max_tokens": 1}, body) is None
+    assert read_first_token(empty) is None
+
+
+def test_a_token_that_is_told_twice_counts_once() -> None:
+    tokens = read_first_token(logprobs(entry("Yes", 0.6), entry("Yes", 0.6), entry("No", 0.3)))
+    assert tokens is not None
+    assert shares({one.text: math.exp(one.logprob) for one in tokens}) == {"Yes": 0.666667, "No": 0.333333}
+    assert len(tokens) == 2
+
+
+@pytest.mark.parametrize("impossible", [None, {"token": "x", "logprob": None}])
+def test_a_token_without_a_probability_is_left_out(impossible: Any) -> None:
+    """-Infinity is no number in JSON."""
+    tokens = read_first_token(logprobs(entry("Yes", 0.9), entry("Yes", 0.9), impossible))
+    assert tokens is not None
+    assert [one.text for one in tokens] == ["Yes"]
+
+
+THOUGHT = [logprobs(entry(text, 0.9), entry(text, 0.9))["content"][0] for text in ("No", "Ġpassage", "\n\n")]
+NO = logprobs(entry("No", 0.6), entry("No", 0.6), entry("Yes", 0.4))["content"]
+ANSWER = logprobs(entry("Yes", 0.9), entry("Yes", 0.9), entry("No", 0.1))["content"]
+
+
+@pytest.mark.parametrize(
+    ("told", "text", "found"),
+    [
+        ([*THOUGHT, *ANSWER], "Yes", ["Yes", "No"]),
+        ([*THOUGHT, *ANSWER, entry("<|im_end|>", 0.9)], " Yes\n", ["Yes", "No"]),
+        ([entry("<think>", 0.9), *THOUGHT, entry("</think>", 0.9), *ANSWER], "Yes", ["Yes", "No"]),
+        ([*THOUGHT, *NO], "No", ["No", "Yes"]),
+        ([*THOUGHT, *ANSWER], "No", []),
+        (THOUGHT, "Yes", []),
+        (ANSWER, "Yes", ["Yes", "No"]),
+        (ANSWER, "Yes, it is.", ["Yes", "No"]),
+        (ANSWER, "", ["Yes", "No"]),
+    ],
+)
+def test_a_decision_is_read_behind_the_thoughts(told: list[Any], text: str, found: list[str]) -> None:
+    """SGLang gives the tokens of thoughts, too, and leaves them out of the text."""
+    tokens = read_answers_first_token({"content": told}, text)
+    assert tokens is not None
+    assert [one.text for one in tokens] == found
 
 
 @pytest.mark.slow  # It reads all recordings.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -88,6 +89,21 @@ RULES: list[tuple[Rule, str]] = [
         refuse_where(lambda body: body["messages"][0]["role"] == "system", "System role not supported"),
         "the system's text in the user's message",
     ),
+    *(
+        (
+            refuse_where(lambda body: body["messages"][0]["role"] == "system", reason),
+            "the system's text in the user's message",
+        )
+        for reason in (
+            "Only user and assistant roles are supported!",
+            "messages.0.role: Input should be 'user' or 'assistant'",
+            "A conversation must start with a user message.",
+        )
+    ),
+    (
+        refuse_where(lambda body: body.get("temperature") == 0, "temperature must satisfy 0 < temperature"),
+        "the temperature 0.01 in place of 0",
+    ),
     (
         refuse_where(
             lambda body: isinstance(body["messages"][-1]["content"], str), "content must be a list of parts"
@@ -164,6 +180,24 @@ async def test_a_refusal_that_names_nothing_is_looked_into_once(names: tuple[str
     assert transport.requests[-1].keys() >= {"model", "messages", "max_tokens"} | (
         {"seed", "temperature"} - {*names}
     )
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "max_tokens is too large: 512. This model supports at most 256 completion tokens.",
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 256]",
+        "max_tokens: 512 > 256, which is the maximum allowed number of output tokens",
+        "'max_tokens' is too large: 512. This model's maximum context length is 1000 tokens and your request "
+        "has 600 input tokens (512 > 1000 - 600).",
+    ],
+)
+async def test_a_limit_that_is_too_high_keeps_its_name(reason: str) -> None:
+    """Endpoints that do not know the other name would answer without any limit."""
+    pool, transport = scripted_pool(says(lambda body: reason if body.get("max_tokens", 0) > 256 else None))
+    with pytest.raises(ModelError, match=re.escape(reason)):
+        await pool.session("chatbot").text("reply", QUESTION)
+    assert len(transport.requests) == 1
 
 
 async def test_what_nothing_explains_is_not_looked_into_again() -> None:
@@ -285,6 +319,26 @@ async def test_an_endpoint_that_fails_now_and_then_keeps_its_abilities(faults: d
     pool, _ = scripted_pool(answer)
     assert await pool.session("judge").choose("decide", QUESTION, ("Yes", "No")) == pytest.approx(YES)
     assert pool.get().abilities.log_probabilities
+
+
+@pytest.mark.parametrize("status", [500, 502])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "System error",
+        "stream error: stream ID 3; INTERNAL_ERROR",
+        "Name or service not known",
+        "Error during sampling",
+        "the worker of seed 7 crashed",
+    ],
+)
+async def test_a_server_that_fails_once_needs_nothing_whatever_its_words_name(
+    words: str, status: int
+) -> None:
+    numbers = count()
+    pool, _transport = scripted_pool(lambda _: refusal(status, words) if next(numbers) == 0 else "Yes.")
+    assert await pool.session("chatbot").text("reply", QUESTION) == "Yes."
+    assert pool.get().fitting.tell_needs(seed=True) == ()
 
 
 async def test_an_endpoint_that_breaks_off_is_looked_into_again() -> None:

@@ -153,6 +153,38 @@ def test_keys_of_the_environment_are_taken_out(monkeypatch: pytest.MonkeyPatch) 
     assert said == "[key] [key] chimpanzee [key]"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("PGPASSWORD", "pg-1234567890", "pg-1234567890"),
+        ("MYSQL_PWD", "my-1234567890", "my-1234567890"),
+        ("GITHUB_PAT", "gh-1234567890", "gh-1234567890"),
+        ("DATABASE_URL", "postgres://anna:db-1234567890@h/books", "db-1234567890"),
+        ("MONGODB_URI", "mongodb+srv://anna:mo%2D1234567890@h/books", "mo-1234567890"),
+    ],
+)
+def test_passwords_of_databases_are_taken_out(
+    name: str, value: str, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert remove_keys(f"cannot log in with {secret}") == f"cannot log in with {MARK}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("DATABASE_URL", "postgres://postgres:password@h/books"), ("DOCS_URL", "https://anna-4711@example.org")],
+)
+def test_words_of_an_address_stay(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    text = "The password of postgres is with anna-4711."
+    assert remove_keys(text) == text
+
+
+@pytest.mark.parametrize("told", ["sk-abcdef123", "SK-ABCDEF123", "Sk-AbCdEf123"])
+def test_a_key_in_other_capitals_is_taken_out(told: str) -> None:
+    assert remove_keys(f"bearer {told}!", "Sk-AbCdEf123") == f"bearer {MARK}!"
+
+
 def test_a_key_that_is_set_later_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert remove_keys("sk-set-later") == "sk-set-later"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-set-later")

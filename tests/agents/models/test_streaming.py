@@ -23,7 +23,7 @@ from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.watching import CallProgress, watching
 from hallulab.testing.endpoint import StubProtocol, completion, format_events, serve_protocol, serve_stub
 from hallulab.testing.scripted import Script, ScriptedTransport, scripted_pool
-from tests.agents.models.endpoints import LOCAL, QUESTION, refusal
+from tests.agents.models.endpoints import LOCAL, QUESTION, pool_at, refusal
 
 HOSTILE = "<script>alert(1)</script> \x1b[31m red \u202e turned \u2066"
 PAUSE = 2 * streaming.TELL_EVERY_S
@@ -268,6 +268,13 @@ HABITS: dict[str, list[Any]] = {
     "parts": [{"model": "m", "choices": [{"index": 0, "delta": {"content": PARTS}}]}, END],
     "empty reasons behind the reason": [empty_reason("Water."), END, empty_reason("")],
     "no piece at the end": [delta("Water."), {"model": "m", "choices": [STOP]}],
+    "no choices with the usage": [delta("Water."), END, {"choices": None, "usage": {"prompt_tokens": 1}}],
+    "an empty piece": [{"choices": [{"index": 0, "delta": None}]}, delta("Water."), END],
+    "a filter in place of a piece": [delta("Water."), {"choices": [{"index": 0, "offsets": {}}]}, END],
+    "a role, then a whole answer": [
+        {"model": "m", "choices": [{"index": 0, "delta": {"role": "assistant"}}]},
+        {"model": "m", "choices": [WHOLE]},
+    ],
     "null at the end": [delta("Water."), {"model": "m", "choices": [{**STOP, "delta": None}]}],
 }
 LINES = [b"data: " + json.dumps(one).encode() + b"\n" for one in (delta("Water."), END)]
@@ -293,6 +300,49 @@ async def test_pieces_of_another_choice_are_left_out() -> None:
     pieces = [delta("Water "), delta("WRONG"), delta("boils."), END]
     pieces[1]["choices"][0]["index"] = 1
     assert (await ask(watched(Streams([*format_events(pieces)]))))[0] == "Water boils."
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["Water ", "Water boils ", "Water boils at 100."], "Water boils at 100."),
+        (["Water ", "boils at 100.", "Water boils at 100."], "Water boils at 100."),
+        (["ha", "ha", "haha"], "hahahaha"),
+        (["Water boils.", "Water boils."], "Water boils.Water boils."),
+        ([], ""),
+    ],
+)
+def test_a_text_that_is_told_again_is_there_once(pieces: list[str], text: str) -> None:
+    assert streaming.join_pieces(pieces) == text
+
+
+@pytest.mark.parametrize("told", ['{"message": "upstream timed out"}', "upstream timed out"])
+async def test_an_event_that_is_called_an_error_is_one(told: str) -> None:
+    first = next(iter(format_events([delta("Wat")])))
+    reads = [first, f"event: error\ndata: {told}\n\n".encode(), *format_events([END])]
+    with pytest.raises(ModelError, match="upstream timed out"):
+        await pool_at(OnlyStreams(reads)).session("chatbot").text("generate", QUESTION)
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain; charset=utf-8", "application/json", "application/octet-stream"]
+)
+async def test_a_stream_that_is_called_something_else_is_joined(kind: str) -> None:
+    usage = {"id": "x", "usage": {"prompt_tokens": 9, "completion_tokens": 5}}
+    reads = [*format_events([delta("Water "), delta("boils."), END, usage])]
+    session = pool_at(OnlyStreams(reads, kind=kind)).session("chatbot")
+    assert await session.text("generate", QUESTION) == "Water boils."
+    assert [(call.prompt_tokens, call.completion_tokens) for call in session.calls] == [(9, 5)]
+
+
+async def test_a_key_in_pieces_is_found_in_a_stream_that_is_called_something_else() -> None:
+    pieces = [delta("It is sk-canary-"), delta("1234567890."), END]
+    transport = OnlyStreams([*format_events(pieces)], kind="text/plain")
+    endpoint = Endpoint("m", "https://models.example/v1", "CANARY_KEY")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("CANARY_KEY", "sk-canary-1234567890")
+        pool = ModelPool({"default": endpoint}, transport=transport, backoff=wait_none(), attempts=2)
+        assert await pool.session("chatbot").text("generate", QUESTION) == "It is [key]."
 
 
 class OnlyStreams(Streams):

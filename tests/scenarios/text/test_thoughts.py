@@ -48,6 +48,33 @@ FINAL = "<|start|>assistant<|channel|>final<|message|>"
         "<|channel|>analysis<|message|>{}<|end|>",
         "analysis{}assistantfinal",
         "assistantfinal",
+        "{}</think>\n\n",
+        "{}</think>",
+        "</think>",
+        "<think>{}</thinking>",
+        "<thinking>{}</think>",
+        "<think>{}<\\/think>",
+        "&lt;think&gt;{}&lt;/think&gt;",
+        "<think>{}</think><|begin_of_box|>",
+        "<think>{}</think><final>",
+        "<analysis>{}</analysis>",
+        "<thought_process>{}</thought_process>",
+        "<longcat_think>{}</longcat_think>",
+        "<思考>{}</思考>",
+        "【思考】{}【/思考】",
+        "<pensée>{}</pensée>",
+        "<рассуждение>{}</рассуждение>",
+        "<생각>{}</생각>",
+        "<|thought|>{}<|/thought|>",
+        "<|think_start|>{}<|think_end|>",
+        "<|begin_of_reasoning|>{}<|end_of_reasoning|>",
+        "<start_of_thought>{}<end_of_thought>",
+        "<｜begin▁of▁thought｜>{}<｜end▁of▁thought｜>",
+        "<details>\n<summary>Thought for 3 seconds</summary>\n\n> {}\n\n</details>\n\n",
+        "```thinking\n{}\n```\n",
+        "*Thinking...*\n\n> {}\n>\n> {}\n\n",
+        "Thought: {}\nFinal Answer: ",
+        "Thought: {}\nAction: search\nAction Input: fee\nObservation: 3\nThought: I know.\nFinal Answer: ",
     ],
 )
 def test_a_thought_before_the_reply_is_left_out(form: str) -> None:
@@ -90,7 +117,9 @@ def test_nothing_is_left_of_a_thought_alone_even_without_its_end(form: str) -> N
         "Use `<think>` and `</think>`. It costs 3 €.",
         "```\n<think>\nHello there, my dear.\n</think>\n```\nIt costs 3 €.",
         "The tag </think> ends it.",
-        "He wants money.</think>The courier pays.",
+        "Write the tag </think> to end it",
+        "Thought: it costs 3 €.",
+        "<details>\n<summary>Fees</summary>\n3 €.\n</details>\nThat is all.",
         "<think> and </think> are tags. It costs 3 €.",
         "<think> is a tag of R1.",
         "Put it into <think>...</think> tags.",
@@ -111,11 +140,6 @@ def test_nothing_is_left_of_a_thought_alone_even_without_its_end(form: str) -> N
 )
 def test_a_reply_that_quotes_loses_nothing(text: str) -> None:
     assert leave_out_thoughts(text) == Spoken(text, thought=False)
-
-
-def test_an_end_counts_anywhere_of_a_model_that_is_known_to_begin_in_a_thought() -> None:
-    text = "He wants money.</think>The courier pays."
-    assert leave_out_thoughts(text, begins_in_thought=True) == Spoken("The courier pays.", thought=True)
 
 
 @pytest.mark.parametrize(
