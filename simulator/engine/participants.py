@@ -27,7 +27,8 @@ from hallulab.scenarios.chats.record import SCENARIO as IMPORTED
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Reading, Scenario, ScriptedMessage
-from hallulab.scenarios.transcript import Message, Retriever, Turn
+from hallulab.scenarios.transcript import Message, Turn
+from hallulab.scenarios.turn_views import Retriever
 from hallulab.simulator.engine.batch import EVERYTHING
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage, TurnObserver, User
 from hallulab.simulator.engine.plan import Job
