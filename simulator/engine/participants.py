@@ -286,7 +286,7 @@ class ScriptedUser:
     detectors: Mapping[str, Detector]
     """The experiment's detectors by name."""
     evidence: EvidenceSource | None
-    """What they may search, and what gives a reply its evidence; None: nothing."""
+    """Searched by them, and gives a reply its evidence; None: nothing."""
     _heard: list[Turn] = field(default_factory=list)
 
     def heard(self, turn: Turn) -> None:
