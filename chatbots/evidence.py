@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hallulab.chatbots.protocol import Reply
-from hallulab.scenarios.transcript import Conversation, Message, Retriever, Step, Turn
+from hallulab.scenarios.transcript import Conversation, Message, Step, Turn
+from hallulab.scenarios.turn_views import Retriever
 
 STEP = "evidence"
 """Name of the step that says where the passages come from."""

@@ -15,7 +15,8 @@ from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.packs.pack import Scenario
 from hallulab.scenarios.text.thoughts import leave_out_thoughts
 from hallulab.scenarios.text.wording import is_blank
-from hallulab.scenarios.transcript import Call, Evidence, Frozen, Message, Retriever, Step
+from hallulab.scenarios.transcript import Call, Evidence, Frozen, Message, Step
+from hallulab.scenarios.turn_views import Retriever
 
 
 class Reply(Frozen):

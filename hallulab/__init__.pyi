@@ -55,13 +55,12 @@ from .scenarios.transcript import (
     Judgement as Judgement,
     Message as Message,
     Passage as Passage,
-    Retriever as Retriever,
     Span as Span,
     Step as Step,
     Turn as Turn,
-    TurnView as TurnView,
     Unit as Unit,
 )
+from .scenarios.turn_views import Retriever as Retriever, TurnView as TurnView
 from .simulator.compare.gate_command import assert_no_regression as assert_no_regression
 from .simulator.metrics.run_report import RunReport as RunReport
 from .simulator.records.experiment import Experiment as Experiment

@@ -14,7 +14,7 @@ from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hallulab.scenarios.arguments import check_given
-from hallulab.scenarios.transcript import TurnView
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.options.groups import list_fields
 
 Parameters = ParamSpec("Parameters")

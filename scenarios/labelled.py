@@ -9,7 +9,8 @@ from typing import Self, overload
 
 from pydantic import Field, model_validator
 
-from hallulab.scenarios.transcript import Frozen, Message, Origin, Passage, TurnView
+from hallulab.scenarios.transcript import Frozen, Message, Passage
+from hallulab.scenarios.turn_views import Origin, TurnView
 
 
 class GoldSpan(Frozen):

@@ -6,7 +6,7 @@ code points in the reply (Python string indices), end exclusive.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Protocol, Self, runtime_checkable
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -360,62 +360,3 @@ class Verdict(Judgement):
     detector: str
     version: str
     """Hash of the detector's configuration, prompts included; used for resuming a run."""
-
-
-@runtime_checkable
-class Retriever(Protocol):
-    """Searches for evidence."""
-
-    async def search(self, query: str, k: int) -> tuple[Passage, ...]:
-        """Return the `k` passages nearest to `query`, best first."""
-        ...
-
-
-class Origin(Frozen):
-    """Who wrote a reply, and about what: known of labelled data, not of a chatbot under test."""
-
-    collection: str = ""
-    """Where the source comes from; empty: not known."""
-    generator: str = ""
-    """The model that wrote the reply; empty: not known."""
-    temperature: float | None = None
-    """Of that model; None: not known."""
-
-
-class TurnView(Frozen):
-    """Everything that a detector sees of a turn: no gold label, no chatbot name.
-
-    >>> fees = Passage(id="fees#0", document="fees", text="The fee is Rs 200.")
-    >>> said = Message(role="user", text="I want to complain.")
-    >>> view = TurnView(history=(said,), question="What is the fee?", passages=(fees,), reply="It is Rs 500.")
-    >>> print(view.user_text)
-    I want to complain.
-    What is the fee?
-    """
-
-    history: tuple[Message, ...] = ()
-    question: str
-    passages: Evidence
-    """The turn's own, best first, then those of earlier turns (`hallulab.scenarios.turn_evidence`)."""
-    earlier: Count = 0
-    """How many of the passages, the last ones, are of earlier turns."""
-    reply: str
-    knowledge: Retriever | None = None
-    """For more evidence; None if there are only `passages` (labelled data)."""
-    origin: Origin = Origin()
-    """Who wrote the reply; only detectors whose options ask for it are told."""
-
-    @property
-    def own_passages(self) -> tuple[Passage, ...]:
-        """The passages of this turn."""
-        return self.passages[: len(self.passages) - self.earlier]
-
-    @property
-    def earlier_passages(self) -> tuple[Passage, ...]:
-        """The passages of earlier turns, nearest turn first."""
-        return self.passages[len(self.own_passages) :]
-
-    @property
-    def user_text(self) -> str:
-        """All user messages up to the reply, one a line."""
-        return "\n".join([*(one.text for one in self.history if one.role == "user"), self.question])

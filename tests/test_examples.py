@@ -50,7 +50,7 @@ MODULES = (
     "hallulab.scenarios.text.wording",
     "hallulab.scenarios.text.words",
     "hallulab.scenarios.transcript",
-    "hallulab.scenarios.turn_evidence",
+    "hallulab.scenarios.turn_views",
     "hallulab.simulator.authoring.personas",
     "hallulab.simulator.authoring.tau_knowledge.layout",
     "hallulab.simulator.authoring.tau_knowledge.third_person",

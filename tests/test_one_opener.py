@@ -34,7 +34,6 @@ ALLOWED = {
     "open(f'/proc/self/task/{os.getpid()}/children')": "the system's own file",
     "(proc / 'cpuinfo').read_text(encoding='utf-8')": "the system's own file",
     "parquet.ParquetFile(opened)": "of an open file",
-    "pyarrow.parquet.read_table(file)": "of an open file",
     "zipfile.ZipFile(packed)": "of an open file",
     "zipfile.ZipFile(content)": "of bytes",
     "gzip.GzipFile(fileobj=file)": "of an open file",

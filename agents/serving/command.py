@@ -189,7 +189,6 @@ def serve_command(
     replicas: int = 1,
     prepare_only: bool = False,
     extra_flags: Sequence[str] = (),
-    startup_timeout: float = STARTUP_TIMEOUT,
     quiet: bool = False,
 ) -> None:
     """Serve `model` until Ctrl-C; print the base URL of each server on stdout when all answer.
@@ -200,7 +199,6 @@ def serve_command(
         replicas: servers, each with its part of the machine.
         prepare_only: prepare environment and weights, and return.
         extra_flags: flags passed through to vLLM.
-        startup_timeout: seconds until it must answer.
         quiet: show no progress on stderr.
 
     Raises:
@@ -217,7 +215,7 @@ def serve_command(
                 parts(prepared, replicas, extra_flags),
                 port=port,
                 extra_flags=extra_flags,
-                startup_timeout=startup_timeout,
+                startup_timeout=STARTUP_TIMEOUT,
                 on_progress=progress.enter_context(shown_progress(quiet)),
                 on_answer=partial(print_urls, progress),
             )

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
 from hallulab.agents.autogen import answer_as
@@ -111,47 +111,29 @@ class UserFailed(ModelError):
         self.calls = tuple(calls)
 
 
+@dataclass(frozen=True, eq=False)
 class SimulatedUser:
-    """Plays one persona. It has no state, so one instance can serve several conversations.
+    """Plays one persona. It has no state, so one instance can serve several conversations."""
 
-    Args:
-        persona: who the user is.
-        domain: the scenario's domain.
-        pool: the models.
-        seed: seed of the conversation.
-        model: name of the user's model in the pool; None: the default one.
-        min_turns: replies before the user may stop.
-        max_tokens: limit of a message.
-        short: whether the model is shown messages of a few words as examples.
-        language: the language that the user writes (ISO 639-1); None: English.
-        acts: how often the user talks in which way; None: every message asks.
-    """
-
-    def __init__(
-        self,
-        persona: Persona,
-        domain: str,
-        pool: ModelPool,
-        seed: int = 0,
-        *,
-        model: str | None = None,
-        min_turns: int = MIN_TURNS,
-        max_tokens: int = MAX_TOKENS,
-        short: bool = False,
-        language: str | None = None,
-        acts: ActShares | None = None,
-    ) -> None:
-        self._persona = persona
-        self._domain = domain
-        self._pool = pool
-        self._seed = seed
-        self._model = model
-        self._min_turns = min_turns
-        self._max_tokens = max_tokens
-        self._short = short
-        self._language = language
-        self._acts = acts
-        self._turns = draw_turns(acts, persona.id, seed)
+    persona: Persona
+    domain: str
+    """The scenario's domain."""
+    pool: ModelPool
+    seed: int = 0
+    """Seed of the conversation."""
+    _: KW_ONLY
+    model: str | None = None
+    """Name of the user's model in the pool; None: the default one."""
+    min_turns: int = MIN_TURNS
+    """Replies before the user may stop."""
+    max_tokens: int = MAX_TOKENS
+    """Limit of a message."""
+    short: bool = False
+    """True if the model is shown messages of a few words as examples."""
+    language: str | None = None
+    """The language that the user writes (ISO 639-1); None: English."""
+    acts: ActShares | None = None
+    """How often the user talks in which way; None: every message asks."""
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Decide whether to go on after `history` (empty, or ending with a reply), and what to say.
@@ -165,22 +147,21 @@ class SimulatedUser:
             UserFailed: the model gave no answer.
         """
         replies = sum(message.role == "assistant" for message in history)
-        session = self._pool.session("user", turn_seed(self._seed, self._persona.id, replies), self._model)
-        act = None if self._acts is None else draw_act(self._acts, self._persona, self._seed, history)
+        turns = draw_turns(self.acts, self.persona.id, self.seed)
+        session = self.pool.session("user", turn_seed(self.seed, self.persona.id, replies), self.model)
+        act = None if self.acts is None else draw_act(self.acts, self.persona, self.seed, history)
         try:
-            wanted: str | None = self._persona.goals[0]
+            wanted: str | None = self.persona.goals[0]
             if replies:
                 wanted = await self._first_open_goal(session, history)
-            if replies >= max(self._min_turns, 1):
-                if wanted is None and replies >= self._turns:
+            if replies >= max(self.min_turns, 1):
+                if wanted is None and replies >= turns:
                     return UserMove(text=None, stop="goal_reached", calls=tuple(session.calls))
-                if wanted is not None and (
-                    0 < self._turns <= replies or await self._is_useless(session, history)
-                ):
+                if wanted is not None and (0 < turns <= replies or await self._is_useless(session, history)):
                     return UserMove(text=None, stop="gave_up", calls=tuple(session.calls))
-            goal = find_other_goal(self._persona, wanted) if act == "changes-subject" else wanted
+            goal = find_other_goal(self.persona, wanted) if act == "changes-subject" else wanted
             if act is None:
-                text = await self._ask(session, history, goal, self._persona.goals[-1])
+                text = await self._ask(session, history, goal, self.persona.goals[-1])
             else:
                 text = await self._act(session, history, act, goal)
         except ModelError as error:
@@ -194,7 +175,7 @@ class SimulatedUser:
         """Say a message that asks for an open goal, or for something else where none is open."""
         text = await self._say(session, history, goal or beside, act)
         # Of other languages it is not known what asks, and our own question would be English.
-        if goal is not None and self._language is None and not asks_something(text):
+        if goal is not None and self.language is None and not asks_something(text):
             text = f"{'' if is_courtesy(text) else text} {word_question(goal)}".lstrip()
         return text
 
@@ -204,9 +185,9 @@ class SimulatedUser:
         Args:
             goal: the goal to ask for; None: all are reached, or there is no other.
         """
-        moment = Moment(self._persona, self._seed, history, goal, beside="")
+        moment = Moment(self.persona, self.seed, history, goal, beside="")
         moment = replace(moment, beside=moment.draw(UNSAID if act == "changes-subject" else BESIDE))
-        if self._language is not None:
+        if self.language is not None:
             return await self._say(session, history, goal or moment.beside, act)
         made = write_by_rule(act, moment)
         if made is not None:
@@ -220,7 +201,7 @@ class SimulatedUser:
     async def _first_open_goal(self, session: Session, history: Sequence[Message]) -> str | None:
         prompt = load_prompt("hallulab.agents.users", "user_goal")
         told = _read_threshold("goal_told", session)
-        for goal in self._persona.goals:
+        for goal in self.persona.goals:
             question = prompt.fill(history=format_dialogue(history), goal=goal)
             share = await session.choose("goal", question, ("Yes", "No"))
             if share["Yes"] < told:
@@ -237,16 +218,16 @@ class SimulatedUser:
     async def _say(self, session: Session, history: Sequence[Message], wanted: str, act: Act) -> str:
         request = self._request(history, wanted, act)
         text = await self._try(session, request, TEMPERATURE, 0)
-        silent = "?" not in text if self._language is None and act in ASKING else not text
-        if silent or find_message_flaws(text, history, self._persona):
+        silent = "?" not in text if self.language is None and act in ASKING else not text
+        if silent or find_message_flaws(text, history, self.persona):
             warmer = RETRY_TEMPERATURE if act in ASKING else TEMPERATURE
             text = await self._try(session, request, warmer, 1)
         return text
 
     def _request(self, history: Sequence[Message], wanted: str, act: Act) -> list[ChatMessage]:
-        persona = self._persona
+        persona = self.persona
         values = {
-            "domain": self._domain,
+            "domain": self.domain,
             "name": persona.name,
             "manner": persona.manner,
             "grievance": persona.grievance,
@@ -258,8 +239,8 @@ class SimulatedUser:
                 "facts": "; ".join(persona.facts) or "nothing more",
                 "history": format_dialogue(history),
             }
-        if act == "asks" or (self._language is None and act in ASKING):
-            name = f"{'user_message' if history else 'user_opening'}{'_short' if self._short else ''}"
+        if act == "asks" or (self.language is None and act in ASKING):
+            name = f"{'user_message' if history else 'user_opening'}{'_short' if self.short else ''}"
         else:
             name = "user_act" if history else "user_act_opening"
             wordings = load_act_wordings()[act]
@@ -267,13 +248,13 @@ class SimulatedUser:
             values |= {"instruction": wording.instruction}
             values |= dict(zip(("first", "second", "third"), wording.examples, strict=True))
         prompt = load_prompt("hallulab.agents.users", name)
-        return request_in_language(prompt.fill(values), self._language)
+        return request_in_language(prompt.fill(values), self.language)
 
     async def _try(
         self, session: Session, request: Sequence[ChatMessage], temperature: float, sample: int
     ) -> str:
         return await write_message(
-            session, "message", request, self._persona.name, temperature, self._max_tokens, sample
+            session, "message", request, self.persona.name, temperature, self.max_tokens, sample
         )
 
 

@@ -28,7 +28,8 @@ from hallulab.detectors.base.protocol import TrainableDetector
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
+from hallulab.scenarios.transcript import Frozen, Judgement
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.bench.chats import ChatbotMean, ChatbotRows, build_chatbot_rows
 from hallulab.simulator.bench.evaluate import Evaluation, evaluate
 from hallulab.simulator.bench.levels import Level, collect_items, group_numbers

@@ -28,7 +28,8 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import choose_threshold
 from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import split_sentences
-from hallulab.scenarios.transcript import Call, Judgement, Message, Span, Step, TurnView
+from hallulab.scenarios.transcript import Call, Judgement, Message, Span, Step
+from hallulab.scenarios.turn_views import TurnView
 
 
 @dataclass

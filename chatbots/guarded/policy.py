@@ -18,7 +18,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_there
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.files.yaml_text import read_yaml
-from hallulab.scenarios.packs.pack import Reading, choose_threshold, is_by_reading, is_share
+from hallulab.scenarios.packs.pack import Reading, choose_threshold, read_threshold
 from hallulab.scenarios.text.words import TOKEN
 from hallulab.scenarios.transcript import Frozen, Judgement
 
@@ -38,14 +38,9 @@ RUNGS: tuple[Rung, ...] = ("highlight", "cite", "regenerate", "abstain", "human"
 def _threshold(value: object) -> object:
     if value == "detector":
         return value
-    if is_share(value):
-        return float(value)  # type: ignore[arg-type] # it is a number
-    if not is_by_reading(value):
-        raise ValueError(
-            "must be a number from 0 to 1, one for each reading, such as {word: 0.3, probability: 0.49}, or "
-            "`detector`"
-        )
-    return {name: float(number) for name, number in value.items()}  # type: ignore[attr-defined] # a mapping
+    return read_threshold(
+        value, allowed="one for each reading, such as {word: 0.3, probability: 0.49}, or `detector`"
+    )
 
 
 Threshold = Annotated[float | Mapping[Reading, float] | Literal["detector"], PlainValidator(_threshold)]

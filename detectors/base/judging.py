@@ -24,7 +24,8 @@ from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.errors import HallulabError
 from hallulab.scenarios.packs.pack import Reading
 from hallulab.scenarios.text.spans import split_sentences, split_words
-from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
+from hallulab.scenarios.turn_views import TurnView
 
 if TYPE_CHECKING:
     from hallulab.agents.models.client import ModelClient

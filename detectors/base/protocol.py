@@ -21,7 +21,8 @@ from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Reading
 from hallulab.scenarios.text.declining import classify_reply
-from hallulab.scenarios.transcript import Frozen, Judgement, TurnView
+from hallulab.scenarios.transcript import Frozen, Judgement
+from hallulab.scenarios.turn_views import TurnView
 
 ThresholdProtocol = Literal["published", "untuned", "tuned", "calibrated", "given"]
 """Where a threshold comes from. `published`: the paper, and scores are made as there. `untuned`: the paper,

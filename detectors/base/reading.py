@@ -21,7 +21,8 @@ from hallulab.scenarios.text.one_form import (
     unify_form,
     unify_text,
 )
-from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.scenarios.transcript import Judgement
+from hallulab.scenarios.turn_views import TurnView
 
 _WORD = re.compile(r"\S+")
 

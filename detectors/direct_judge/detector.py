@@ -22,7 +22,8 @@ from hallulab.detectors.base.judging import (
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import split_spoken_sentences
-from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Unit
+from hallulab.scenarios.turn_views import TurnView
 
 
 class DirectJudgeOptions(Frozen):

@@ -111,9 +111,7 @@ class EvidenceIndex:
         """Return the share of the different words wanted that are held, by weight; 0 if none are wanted."""
         return self.weigh(wanted).share(held)
 
-    def best(
-        self, wanted: frozenset[str], among: Iterable[Sentence] | None = None
-    ) -> tuple[Sentence | None, float]:
+    def best(self, wanted: frozenset[str]) -> tuple[Sentence | None, float]:
         """Return the sentence (no title) that holds the largest share of the words wanted, and that share.
 
         Of equal ones, take the one with the fewest other words, then the earliest. None if no sentence holds
@@ -121,13 +119,12 @@ class EvidenceIndex:
 
         Args:
             wanted: stems.
-            among: sentences to look at; None: all.
         """
         weights = {stem: self.weight(stem) for stem in wanted}
         whole = math.fsum(weights.values())
         found: Sentence | None = None
         rank = (0.0, 0)
-        for sentence in self.sentences if among is None else among:
+        for sentence in self.sentences:
             held = math.fsum(weights[stem] for stem in wanted & sentence.stems)
             if held > 0 and not sentence.is_title and (held, -len(sentence.own)) > rank:
                 found, rank = sentence, (held, -len(sentence.own))

@@ -18,7 +18,8 @@ from hallulab.scenarios.text.chunking import Chunking, split_into_chunks
 from hallulab.scenarios.text.page_marks import blank_marks
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.text.words import TOKEN, read_word
-from hallulab.scenarios.transcript import Passage, TurnView
+from hallulab.scenarios.transcript import Passage
+from hallulab.scenarios.turn_views import TurnView
 
 Integers = NDArray[np.int64]
 Numbers = NDArray[np.float64]

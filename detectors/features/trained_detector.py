@@ -30,7 +30,8 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.languages import WITHOUT_SPACES
-from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage
+from hallulab.scenarios.turn_views import TurnView
 
 
 class RuleOptions(Frozen):

@@ -33,7 +33,8 @@ from hallulab.detectors.halludetect.token_probability import ProbabilityReading
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import split_sentences
-from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Span, Unit
+from hallulab.scenarios.turn_views import TurnView
 
 Kind = Literal["mixture", "probability", "word"]
 

@@ -24,7 +24,8 @@ from hallulab.detectors.base.judging import format_evidence
 from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import compute_unknown_share, split_sentences, split_words
 from hallulab.scenarios.text.words import STOP_WORDS, is_courtesy
-from hallulab.scenarios.transcript import Frozen, Message, Passage, TurnView
+from hallulab.scenarios.transcript import Frozen, Message, Passage
+from hallulab.scenarios.turn_views import TurnView
 
 MEMORY_TOKENS = 120
 """Limit of the memory summary."""

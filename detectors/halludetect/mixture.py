@@ -42,7 +42,8 @@ from hallulab.detectors.halludetect.evidence import (
 from hallulab.detectors.halludetect.strategies import HARMLESS, RatedSentence, compute_severity
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.text.spans import Region, compute_unknown_share, split_words
-from hallulab.scenarios.transcript import Frozen, Passage, TurnView
+from hallulab.scenarios.transcript import Frozen, Passage
+from hallulab.scenarios.turn_views import TurnView
 
 FILE = Path(__file__).with_name("mixture.yaml")
 """The learnt weights: the catalogue's name of a model → weights."""

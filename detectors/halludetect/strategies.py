@@ -24,7 +24,8 @@ from hallulab.detectors.halludetect.evidence import (
     repeats_user,
 )
 from hallulab.scenarios.text.spans import Region, cut_region, locate_mentions, normalize_text, split_sentences
-from hallulab.scenarios.transcript import Frozen, TurnView
+from hallulab.scenarios.transcript import Frozen
+from hallulab.scenarios.turn_views import TurnView
 
 HARMLESS, CRITICAL = 1.0, 5.0
 """Ends of the scale (B.1.4)."""

@@ -26,7 +26,7 @@ from hallulab.detectors.halludetect.strategies import (
     compute_severity,
 )
 from hallulab.scenarios.text.spans import Region
-from hallulab.scenarios.transcript import TurnView
+from hallulab.scenarios.turn_views import TurnView
 
 WORDINGS = ("supported", "proven", "agreed")
 """Questions of the analysis. In all of them Yes speaks for the sentence: small models misunderstand reversed

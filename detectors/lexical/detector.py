@@ -24,7 +24,8 @@ from hallulab.scenarios.text.languages import are_written_alike, name_language
 from hallulab.scenarios.text.numbers import WITHOUT_WORDS, list_word_values
 from hallulab.scenarios.text.page_marks import blank_marks
 from hallulab.scenarios.text.spans import Region, split_sentences
-from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Unit
+from hallulab.scenarios.turn_views import TurnView
 
 
 class LexicalOptions(Frozen):

@@ -40,7 +40,8 @@ from hallulab.detectors.logic_graph.segmentation import (
 from hallulab.detectors.logic_graph.weights import HhemScorer, RerankScorer
 from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.text.spans import split_words
-from hallulab.scenarios.transcript import Frozen, Judgement, Passage, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Unit
+from hallulab.scenarios.turn_views import TurnView
 
 
 class LogicGraphOptions(Frozen):

@@ -43,7 +43,8 @@ from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import TopicThreshold, choose_threshold
 from hallulab.scenarios.text.spans import Region
-from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
+from hallulab.scenarios.turn_views import TurnView
 
 Threshold = Annotated[float, Field(ge=0.0, le=1.0)]
 Temperature = Annotated[float, Field(ge=0.0, le=2.0)]

@@ -46,7 +46,8 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.data_files import expand_home, is_file, is_there, require_files_only
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.text.spans import split_spoken_sentences
-from hallulab.scenarios.transcript import Frozen, Judgement, Span, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Span, Unit
+from hallulab.scenarios.turn_views import TurnView
 
 PACKAGES = "1.1 to 2.0 GB on disk"
 """Size of a peer's environment."""

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from hallulab.agents.machine.cache import Listener, locate_cache, silent
+from hallulab.agents.machine.cache import locate_cache, silent
 from hallulab.agents.machine.environments import is_made, python_environment
 from hallulab.agents.machine.worker_process import LOADING_SECONDS, LOOP, WorkerError, WorkerProcess
 from hallulab.agents.versions import digest_code
@@ -263,7 +263,7 @@ def read_peer_requirements(peer: str) -> tuple[str, ...]:
     return _read_requirements()[peer]
 
 
-def locate_peer_python(peer: str, *, cache: Path | None = None, on_progress: Listener = silent) -> Path:
+def locate_peer_python(peer: str, *, cache: Path | None = None) -> Path:
     """Return the interpreter of a peer's environment; make it if there is no whole one.
 
     Peers with the same packages share one, named after the first of them.
@@ -278,7 +278,7 @@ def locate_peer_python(peer: str, *, cache: Path | None = None, on_progress: Lis
         ["--only-binary=:all:", *pins],
         owner=peer,
         total=None,
-        on_progress=on_progress,
+        on_progress=silent,
     )
 
 

@@ -33,7 +33,8 @@ from hallulab.detectors.base.judging import (
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import Region, split_spoken_sentences
-from hallulab.scenarios.transcript import Frozen, Judgement, TurnView, Unit
+from hallulab.scenarios.transcript import Frozen, Judgement, Unit
+from hallulab.scenarios.turn_views import TurnView
 
 UNDECIDED = 0.5
 """Score of a check that is answered neither Yes nor No, as in the paper."""

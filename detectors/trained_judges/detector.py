@@ -34,7 +34,8 @@ from hallulab.detectors.base.judging import (
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.spans import locate_mentions
-from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, TurnView
+from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span
+from hallulab.scenarios.turn_views import TurnView
 
 SPAN_TOKENS = 1024
 """Limit of a list of spans."""

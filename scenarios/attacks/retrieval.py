@@ -15,7 +15,8 @@ from pydantic import Field
 from hallulab.scenarios.attacks.poison import Poison, plant_outdated
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Document
-from hallulab.scenarios.transcript import Frozen, Passage, Retriever, Step
+from hallulab.scenarios.transcript import Frozen, Passage, Step
+from hallulab.scenarios.turn_views import Retriever
 
 SearchFate = Literal["whole", "empty", "outdated"]
 """Change of a search: it returns the passages found, none, or older versions of them."""

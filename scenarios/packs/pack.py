@@ -38,31 +38,27 @@ Reading = Literal["word", "probability"]
 """Source of a detector's scores: printed words, as in MetaRAG's paper, or probabilities."""
 
 
-def is_share(value: object) -> bool:
-    """Return whether a value is a number from 0 to 1."""
+def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def is_by_reading(value: object) -> bool:
-    """Return whether a value has a number from 0 to 1 for each reading, and nothing else."""
-    return (
-        isinstance(value, Mapping)
-        and set(value) == set(get_args(Reading))
-        and all(map(is_share, value.values()))
-    )
+def read_threshold(
+    value: Any, *, allowed: str = "or one for each reading, such as {word: 0.3, probability: 0.49}"
+) -> float | dict[Reading, float]:
+    """Return a number from 0 to 1, or one for each reading.
+
+    Raises:
+        ValueError: it is neither; names what is `allowed` beside a number.
+    """
+    if _is_share(value):
+        return float(value)
+    by_reading = isinstance(value, Mapping) and set(value) == set(get_args(Reading))
+    if not by_reading or not all(map(_is_share, value.values())):
+        raise ValueError(f"must be a number from 0 to 1, {allowed}")
+    return {reading: float(number) for reading, number in value.items()}
 
 
-def _check_topic_threshold(value: object) -> object:
-    if is_share(value):
-        return float(value)  # type: ignore[arg-type] # it is a number
-    if not is_by_reading(value):
-        raise ValueError(
-            "must be a number from 0 to 1, or one for each reading, such as {word: 0.3, probability: 0.49}"
-        )
-    return {name: float(number) for name, number in value.items()}  # type: ignore[attr-defined] # it is a mapping
-
-
-TopicThreshold = Annotated[float | Mapping[Reading, float], PlainValidator(_check_topic_threshold)]
+TopicThreshold = Annotated[float | Mapping[Reading, float], PlainValidator(read_threshold)]
 """A threshold from 0 to 1, or one for each reading. Scores of printed words are multiples of 1/8 with the
 paper's four variants, so a threshold that was fitted to probabilities means another thing there."""
 

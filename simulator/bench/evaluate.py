@@ -19,7 +19,8 @@ from hallulab.agents.concurrency import gather_results
 from hallulab.detectors.base.protocol import Detector, ThresholdProtocol
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import shorten_line
-from hallulab.scenarios.transcript import Frozen, Judgement, Outcome, TurnView
+from hallulab.scenarios.transcript import Frozen, Judgement, Outcome
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.engine.replies import RepliesJudged, ReplyExecutor, ReplyJudge
 from hallulab.simulator.metrics.spending import sum_calls
 from hallulab.simulator.statistics.intervals import Rounded

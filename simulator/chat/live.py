@@ -20,7 +20,8 @@ from hallulab.detectors.base.protocol import Detector, run_detector
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.near_names import suggest_name
-from hallulab.scenarios.transcript import Call, StopReason, Turn, TurnView, Verdict
+from hallulab.scenarios.transcript import Call, StopReason, Turn, Verdict
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.chat.drafts import DraftFollower, ReplyDraft
 from hallulab.simulator.chat.journal import LiveJournal, open_journal
 from hallulab.simulator.engine.conversation import (

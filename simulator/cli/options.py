@@ -108,28 +108,20 @@ def split_names(value: str | None) -> list[str] | None:
     return [name.strip() for name in value.split(",") if name.strip()]
 
 
-def add_command(
-    group: typer.Typer,
-    name: str,
-    command: Callable[..., None],
-    heading: str | None = None,
-    hidden: bool = False,
-) -> None:
+def add_command(group: typer.Typer, name: str, command: Callable[..., None]) -> None:
     """Add a function to a group of commands; its docstring is the help.
 
     Args:
         group: the commands of `hallulab`, or of one of its groups.
         name: name of the command.
         command: the function; with a parameter `context`, it gets what stands after `--`.
-        heading: where it stands in the group's help.
-        hidden: True if it stands nowhere there.
     """
     passes_on = "context" in inspect.signature(command).parameters
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     # Typer keeps the ends of lines in all paragraphs but the first, so that they break at two widths.
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     kind = PassingOn if passes_on else None
-    group.command(name, cls=kind, help=text, rich_help_panel=heading, hidden=hidden)(command)
+    group.command(name, cls=kind, help=text)(command)
 
 
 class PassingOn(TyperCommand):

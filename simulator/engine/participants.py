@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from hallulab.agents.models.adaptive import AdaptiveLimits
@@ -25,7 +26,8 @@ from hallulab.scenarios.attacks.retrieval import AttackedRetriever
 from hallulab.scenarios.errors import HallulabError, UsageError
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.packs.pack import Persona, Reading, Scenario, ScriptedMessage
-from hallulab.scenarios.transcript import Message, Retriever, Turn
+from hallulab.scenarios.transcript import Message, Turn
+from hallulab.scenarios.turn_views import Retriever
 from hallulab.simulator.engine.batch import EVERYTHING
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage, TurnObserver, User
 from hallulab.simulator.engine.plan import Job
@@ -273,29 +275,21 @@ class SearchNotingChatbot:
         return made.model_copy(update={"steps": (*made.steps, *self._searches.take_steps())})
 
 
+@dataclass
 class ScriptedUser:
     """Says one message after the other, and stops after the last one.
 
     A message may depend on a detector's verdict on the reply before. The detector judges that reply here, and
     again with all others when the conversation has ended. Then its requests are answered from memory, and are
     counted once.
-
-    Args:
-        messages: the script.
-        detectors: the experiment's detectors by name.
-        evidence: what they may search, and what gives a reply its evidence; None: nothing.
     """
 
-    def __init__(
-        self,
-        messages: Sequence[ScriptedMessage],
-        detectors: Mapping[str, Detector],
-        evidence: EvidenceSource | None,
-    ) -> None:
-        self._messages = messages
-        self._detectors = detectors
-        self._evidence = evidence
-        self._heard: list[Turn] = []
+    messages: Sequence[ScriptedMessage]
+    detectors: Mapping[str, Detector]
+    """The experiment's detectors by name."""
+    evidence: EvidenceSource | None
+    """Searched by them, and gives a reply its evidence; None: nothing."""
+    _heard: list[Turn] = field(default_factory=list)
 
     def heard(self, turn: Turn) -> None:
         """See `TurnObserver.heard`."""
@@ -308,9 +302,9 @@ class ScriptedUser:
             UserFailed: the message depends on a verdict, and the detector gave none.
         """
         said = sum(message.role == "user" for message in history)
-        if said == len(self._messages):
+        if said == len(self.messages):
             return UserMove(text=None, stop="script_ended")
-        message = self._messages[said]
+        message = self.messages[said]
         if message.by is None or not self._heard:
             return UserMove(text=message.text, goal=message.goal)
         flagged = await self._flagged(message.by, history)
@@ -318,16 +312,16 @@ class ScriptedUser:
 
     async def _flagged(self, by: str, history: Sequence[Message]) -> bool:
         try:
-            if self._evidence is not None:
-                self._heard = [await self._evidence.complete(turn) for turn in self._heard]
+            if self.evidence is not None:
+                self._heard = [await self.evidence.complete(turn) for turn in self._heard]
         except HallulabError as error:
             raise UserFailed(
                 f"the script asks what {by} says, and it has no evidence: {error}", ()
             ) from error
         *before, turn = self._heard
         # The last two messages are the turn itself.
-        view = build_view(turn, history[:-2], [one.passages for one in before], self._evidence)
-        [judgement] = await run_detector(self._detectors[by], [view])
+        view = build_view(turn, history[:-2], [one.passages for one in before], self.evidence)
+        [judgement] = await run_detector(self.detectors[by], [view])
         if judgement.outcome != "scored" or judgement.flagged is None:
             why = judgement.error or judgement.outcome
             raise UserFailed(f"the script asks what {by} says, and it gave no verdict: {why}", ())
@@ -348,23 +342,23 @@ def check_script(persona: Persona, detectors: Mapping[str, Detector]) -> None:
             )
 
 
+@dataclass(frozen=True)
 class TypoUser:
     """Makes the slips of a manner in what another user says, but not in the note that it pastes."""
 
-    def __init__(self, user: User, manner: StyleProfile, persona: Persona, seed: int) -> None:
-        self._user = user
-        self._manner = manner
-        self._persona = persona
-        self._seed = seed
+    user: User
+    manner: StyleProfile
+    persona: Persona
+    seed: int
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """See `User.next`."""
-        move = await self._user.next(history)
+        move = await self.user.next(history)
         if move.text is None:
             return move
-        seed = turn_seed(self._seed, self._persona.id, len(history) // 2)
-        before, note, after = move.text.partition(write_note(self._persona))
-        texts = (slipped(before, self._manner, seed), note, slipped(after, self._manner, seed))
+        seed = turn_seed(self.seed, self.persona.id, len(history) // 2)
+        before, note, after = move.text.partition(write_note(self.persona))
+        texts = (slipped(before, self.manner, seed), note, slipped(after, self.manner, seed))
         return move.model_copy(update={"text": "".join(texts)})
 
 

@@ -19,7 +19,8 @@ from hallulab.scenarios.datasets.jsonl import PassageInput, build_input_passages
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import choose_main_error, explain_error
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Frozen, Judgement, Message, Origin, Passage, Retriever, TurnView
+from hallulab.scenarios.transcript import Frozen, Judgement, Message, Passage
+from hallulab.scenarios.turn_views import Origin, Retriever, TurnView
 from hallulab.simulator.engine.executors import SingleEventTask, TaskExecutor, perform_single
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models, warn_of
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors

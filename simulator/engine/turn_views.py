@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.transcript import Message, Passage, Turn, TurnView
-from hallulab.scenarios.turn_evidence import choose_earlier_passages
+from hallulab.scenarios.transcript import Message, Passage, Turn
+from hallulab.scenarios.turn_views import TurnView, choose_earlier_passages
 
 
 def build_view(

@@ -259,7 +259,7 @@ class TableMetric(Metric, Generic[TableRow]):
     ON_TERMINAL: ClassVar[bool] = True
     """False: the terminal has enough rows without these."""
     HINTS: ClassVar[Sequence[str]] = ()
-    """What the page says before the table, of every run."""
+    """Sentences that the page has before the table."""
     FILE: ClassVar[Literal["always", "with rows", "never"]] = "always"
     """When the table has a file of its own."""
 

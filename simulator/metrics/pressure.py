@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from statistics import median
+from typing import get_args
 
 import numpy as np
 
-from hallulab.agents.users.pressure import MACHINES, follow
-from hallulab.scenarios.transcript import Conversation, Frozen
+from hallulab.agents.users.pressure import follow
+from hallulab.scenarios.transcript import Conversation, Frozen, PressureKind
 from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
@@ -113,7 +114,11 @@ class Pressures(TableMetric[PressureRow]):
     def table(self, tallied: Tallied) -> Sequence[PressureRow]:
         """Return a row for each chatbot and kind, and one of all kinds where there are several."""
         found = set(self._counts.keys)
-        kinds = [kind for kind in MACHINES if any((name, kind) in found for name in self.run.chatbots)]
+        kinds = [
+            kind
+            for kind in get_args(PressureKind)
+            if any((name, kind) in found for name in self.run.chatbots)
+        ]
         shown = [ALL, *kinds] if len(kinds) > 1 else kinds
         return [
             self._build_row(chatbot, kind)

@@ -19,7 +19,7 @@ from hallulab.scenarios.text.declining import is_declining
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.text.words import is_courtesy
 from hallulab.scenarios.transcript import Conversation, Judgement, Passage, Turn
-from hallulab.scenarios.turn_evidence import choose_earlier_passages
+from hallulab.scenarios.turn_views import choose_earlier_passages
 from hallulab.simulator.metrics.hallucinations import is_answer
 from hallulab.simulator.metrics.support import (
     BEARS,

@@ -30,7 +30,7 @@ from hallulab.simulator.options.groups import (
 )
 
 if TYPE_CHECKING:
-    from hallulab.scenarios.transcript import TurnView
+    from hallulab.scenarios.turn_views import TurnView
 
 Gold = Literal["annotations"]
 """Where the labels of a run folder come from: what annotators found."""

@@ -22,7 +22,6 @@ from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.report.card import (
     choose_hub_licence,
-    escape_text,
     find_model_licence,
     format_code,
     render_data_card,
@@ -73,52 +72,27 @@ def render_dialogue_card(made: DialogueSet, options: DialogueOptions) -> str:
             }
         ],
     }
-    lines = [
-        f"# {escape_text(made.scenario.title)}: simulated dialogues",
-        "",
-        f"{format_count(len(made.dialogues), 'dialogue')} of simulated users with chatbots, written by "
-        "`hallulab make-data dialogues`. A line is a reply, with the dialogue before it and its evidence.",
-        "",
-        "## How it was made",
-        "",
-        *(f"- {line}" for line in _describe_making(made, options)),
-        "",
-        "## Labels",
-        "",
-        "| `meta.labelled_by` | replies | |",
-        "|---|---|---|",
-        *_describe_labels(made),
-        "",
-        "A dialogue with an error ends there, and its twin is on the next line. No person labelled anything.",
-        "",
-        "## Split",
-        "",
-        *(f"- {line}" for line in _describe_split(made)),
-        "",
-        "## Quotas, in dialogues",
-        "",
-        "| | | wanted | there |",
-        "|---|---|---|---|",
-        *(f"| {one.of} | {escape_text(one.name)} | {one.wanted} | {one.met} |" for one in made.list_quotas()),
-        "",
-        "## Realism",
-        "",
-        *_describe_realism(made.dialogues),
-        "",
-        "## Limits",
-        "",
-        "- Users and chatbots are language models. Their messages may be wrong, and are no advice.",
-        "- Planted errors are made by rules, in sentences of documents. Detectors that find them may miss "
-        "what chatbots make up in their own words.",
-        "- `meta.goals` is the kind of reply that is right for the user's goals (`answer`, `decline`, "
-        f"`ask-back`; `{UNLABELLED}`: the pack does not say). The reply may be of another kind.",
-        "",
-        "## Licence",
-        "",
-        f"- documents and personas: {escape_text(pack)}",
-        *(f"- model {format_code(model)}: {escape_text(licence)}" for model, licence in licences.items()),
-    ]
-    return render_data_card(head, lines)
+    replies = [one.meta for rows in made.replies.values() for one in rows]
+    return render_data_card(
+        head,
+        __package__,
+        "dialogue_card.md",
+        title=made.scenario.title,
+        number=format_count(len(made.dialogues), "dialogue"),
+        making=_describe_making(made, options),
+        how_labelled=_HOW_LABELLED,
+        labels=Counter(one["labelled_by"] for one in replies),
+        kinds=Counter(one["kind"] for one in replies if one["labelled_by"] == PLANTED),
+        sides=[
+            _describe_side(side, part, sum(one.cell.side == side for one in made.dialogues))
+            for side, part in made.sides.items()
+        ],
+        quotas=made.list_quotas(),
+        realism=_describe_realism(made.dialogues),
+        unlabelled=UNLABELLED,
+        pack=pack,
+        licences=licences,
+    )
 
 
 def _describe_making(made: DialogueSet, options: DialogueOptions) -> Iterator[str]:
@@ -140,32 +114,8 @@ def _describe_making(made: DialogueSet, options: DialogueOptions) -> Iterator[st
     yield "`runs/` has the conversations with every call, `packs/` the documents and personas of each side"
 
 
-def _describe_labels(made: DialogueSet) -> Iterator[str]:
-    counts = Counter(str(one.meta["labelled_by"]) for rows in made.replies.values() for one in rows)
-    for name, how in _HOW_LABELLED.items():
-        yield f"| {name} | {counts[name]} | {how} |"
-    kinds = Counter(
-        str(one.meta["kind"])
-        for rows in made.replies.values()
-        for one in rows
-        if one.meta["labelled_by"] == PLANTED
-    )
-    if kinds:
-        yield ""
-        yield f"Errors: {', '.join(f'{kind} {number}' for kind, number in sorted(kinds.items()))}."
-
-
-def _describe_split(made: DialogueSet) -> Iterator[str]:
-    yield (
-        "No persona and no document is on both sides: each side's chatbots searched its own documents alone. "
-        "Dialogues and twins stay together."
-    )
-    for side, part in made.sides.items():
-        yield _describe_side(side, part, [one for one in made.dialogues if one.cell.side == side])
-
-
-def _describe_side(side: str, part: PackSide, own: Iterable[SimulatedDialogue]) -> str:
-    dialogues = format_count(len(list(own)), "dialogue")
+def _describe_side(side: str, part: PackSide, number: int) -> str:
+    dialogues = format_count(number, "dialogue")
     personas = format_count(len({origin for origin, *_ in part.origins.values()}), "persona")
     documents = format_count(len(part.scenario.documents), "document")
     cut = f"{part.cut} {choose_noun(part.cut, 'goal', 'goals')}"

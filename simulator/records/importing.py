@@ -26,7 +26,8 @@ from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, Folder, copy_
 from hallulab.scenarios.packs.labels import DocumentDefaults
 from hallulab.scenarios.packs.pack import Document, Scenario
 from hallulab.scenarios.packs.pack_files import DEFAULT_SPECIALISTS, load_scenario, locate_pack
-from hallulab.scenarios.transcript import Conversation, Retriever, Turn, Verdict
+from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.scenarios.turn_views import Retriever
 from hallulab.simulator.options.data import ImportOptions
 from hallulab.simulator.options.groups import to_path
 from hallulab.simulator.records.experiment import Component, Experiment

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+from importlib.resources import files
 from typing import Any
 
 import yaml
@@ -15,9 +16,20 @@ _HUB = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "CC-
 """SPDX identifier → the hub's name for it."""
 
 
-def render_data_card(head: Mapping[str, Any], lines: Iterable[str]) -> str:
-    """Return the text of a card: its head in YAML, and lines of Markdown."""
-    return f"---\n{yaml.safe_dump(dict(head), sort_keys=False)}---\n\n" + "\n".join(lines) + "\n"
+def render_data_card(head: Mapping[str, Any], package: str, template: str, **values: Any) -> str:
+    """Return the text of a card: its head in YAML, and a template of a package in Markdown.
+
+    The filters `plain` and `code` keep texts of others from being Markdown.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    cards = Environment(  # noqa: S701 - Markdown, in which templates escape by those filters
+        trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    cards.filters |= {"plain": escape_text, "code": format_code}
+    text = files(package).joinpath(template).read_text(encoding="utf-8")
+    body = cards.from_string(text).render(values)
+    return f"---\n{yaml.safe_dump(dict(head), sort_keys=False)}---\n\n{body}"
 
 
 def find_model_licence(model: str) -> str:

@@ -169,15 +169,9 @@ def print_estimate(found: CostEstimate, folder: RunFolder, console: Console | No
     sentences = [
         "In brackets: if all users were as the cheapest, or as the dearest of those played. Others may cost "
         "less or more.",
-        *(
-            ()
-            if found.priced
-            else ("Money is unknown: the experiment has no `prices` (docs/experiment.md).",)
-        ),
+        *([] if found.priced else ["Money is unknown: the experiment has no `prices` (docs/experiment.md)."]),
         f"The {noun} in {folder.path}; the same command without --estimate goes on from there, with --out "
         f"{folder.path}.",
     ]
-    if not found.priced:
-        sentences.insert(1, "Money is unknown: the experiment has no `prices` (docs/experiment.md).")
     table = GroupedTable((*_COLUMNS, _MONEY) if found.priced else _COLUMNS, [found.roles], heading)
     print_document(ShownDocument("run", "Estimate", lead=[table, *map(Paragraph, sentences)]), console)

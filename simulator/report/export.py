@@ -83,32 +83,16 @@ def render_card(
         "tags": ["hallulab", "conversational", *(["synthetic"] if users else [])],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": FILE}]}],
     }
-    lines = [
-        f"# {escape_text(name)}",
-        "",
-        f"{format_count(counts.written, 'conversation')} with chatbots, from `hallulab export --format hf`.",
-        "",
-        "## How it was made",
-        "",
-        *(f"- {line}" for line in _describe_making(saved, made, users)),
-        *(f"- {line}" for line in _describe_choice(wanted, counts)),
-        "",
-        "## Licence",
-        "",
-        f"- documents and personas: {escape_text(pack)}",
-        *(f"- model {format_code(model)}: {escape_text(licence)}" for model, licence in licences.items()),
-        "",
-        "Replies are what models wrote, and may be wrong. Documents, chats and models may have terms of",
-        "their own: check them before you publish or train.",
-        "",
-        "## Columns",
-        "",
-        "`messages` has the dialogue (`role`, `content`). `turns` has, for each reply, `query`, `passages`",
-        "(the evidence), `steps` of the chatbot and `spans` (what detectors flagged; offsets count the",
-        "characters of the reply). A conversation that branches off from another has its origin in `branch`,",
-        "and the given messages lead `messages`.",
-    ]
-    return render_data_card(head, lines)
+    return render_data_card(
+        head,
+        __package__,
+        "run_card.md",
+        name=name,
+        written=format_count(counts.written, "conversation"),
+        making=[*_describe_making(saved, made, users), *_describe_choice(wanted, counts)],
+        pack=pack,
+        licences=licences,
+    )
 
 
 def _describe_making(

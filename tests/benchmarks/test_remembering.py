@@ -13,7 +13,8 @@ from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import TrainableDetector, Traits
 from hallulab.scenarios.errors import ReplayMiss
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Passage
+from hallulab.scenarios.turn_views import TurnView
 from tests.builders import labelled
 
 FACT = Passage(id="p#0", document="p", text="Evidence.")

@@ -7,7 +7,8 @@ from typing import Any
 
 from hallulab.detectors.base.protocol import DetectorContext, run_detector
 from hallulab.detectors.registry import make_detector
-from hallulab.scenarios.transcript import Passage, TurnView
+from hallulab.scenarios.transcript import Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import Script, last_user, scripted_pool
 
 FEE = Passage(id="fee#0", document="fee", text="A card is 5 euros. It is valid for a year.")

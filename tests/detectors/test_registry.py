@@ -14,7 +14,8 @@ from hallulab.detectors.base.protocol import Detector, DetectorContext
 from hallulab.detectors.registry import DETECTORS, find_detector, list_detector_names, make_detector
 from hallulab.scenarios import components as plugins
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.transcript import Judgement, Span, TurnView
+from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import scripted_pool
 from tests.test_examples import blocks
 

@@ -12,7 +12,8 @@ from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import ReplayMiss
-from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.scenarios.transcript import Judgement
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import Script, scripted_pool
 from tests.detectors.halludetect import test_detector as test_halludetect
 from tests.detectors.halludetect import test_mixture as test_halludetect_mixture

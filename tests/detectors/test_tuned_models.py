@@ -11,7 +11,8 @@ import pytest
 from hallulab.detectors.base.protocol import Detector, DetectorContext, describe_method
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Passage, TurnView
+from hallulab.scenarios.transcript import Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import scripted_pool
 
 OURS = "qwen2.5-coder-1.5b"

@@ -14,7 +14,8 @@ import pytest
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.chatbots.guarded.policy import load_policy
-from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.scenarios.transcript import Judgement
+from hallulab.scenarios.turn_views import TurnView
 from tests.detectors import vignettes
 from tests.detectors.vignettes import GROUNDED, HELPLINE, IBUPROFEN, NOTICE, RECORDING, REFUGEE, TRIPURA
 

@@ -7,7 +7,8 @@ from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
-from hallulab.scenarios.transcript import Judgement, Message, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Message, Passage
+from hallulab.scenarios.turn_views import TurnView
 from tests.places import RECORDINGS
 
 RECORDING = RECORDINGS / "vignettes.jsonl"

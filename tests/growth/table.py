@@ -57,7 +57,8 @@ from hallulab.scenarios.text import (
     wording,
     words,
 )
-from hallulab.scenarios.transcript import Judgement, Passage, Pressure, Span, Turn, TurnView, Verdict
+from hallulab.scenarios.transcript import Judgement, Passage, Pressure, Span, Turn, Verdict
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.authoring.tau_knowledge import instructions, third_person
 from hallulab.simulator.authoring.tau_knowledge import personas as tau_personas
 from hallulab.simulator.metrics import (

@@ -17,7 +17,8 @@ from hallulab.detectors.peers.detector import (
     PeerDetector,
     RefCheckerDetector,
 )
-from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import last_user, scripted_pool
 from tests.detectors.peers.tiny_models import tiny_hhem, tiny_lettucedetect, tiny_minicheck, tiny_nli
 

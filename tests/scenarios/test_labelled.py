@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.scenarios.transcript import Message, Origin, TurnView
+from hallulab.scenarios.transcript import Message
+from hallulab.scenarios.turn_views import Origin, TurnView
 from tests.builders import EVIDENCE, labelled
 
 

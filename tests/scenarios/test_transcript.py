@@ -17,10 +17,10 @@ from hallulab.scenarios.transcript import (
     Passage,
     Span,
     Turn,
-    TurnView,
     Unit,
     Verdict,
 )
+from hallulab.scenarios.turn_views import TurnView
 from tests.builders import branched, conversation
 
 CALL: dict[str, Any] = {

@@ -9,7 +9,7 @@ from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.metrics.annotations import Annotations
-from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
+from hallulab.simulator.metrics.hallucinations import ByDetector, Row, index_by_detector
 from hallulab.simulator.metrics.metric import Metric, RunFacts, Tallied, TurnFlaw
 from hallulab.simulator.metrics.results import build_rows
 from hallulab.simulator.metrics.run_report import RunReport
@@ -178,3 +178,9 @@ def render_page(
         counts.add(conversation, found, ())
     shown = cases(conversations, verdicts, report.chatbots, report.detectors, flaws, personas, planted)
     return render_report_page(report, counts, shown, experiment=experiment)
+
+
+def empty_row(chatbot: str, detector: str) -> Row:
+    """The row of a chatbot without a conversation."""
+    [row] = build_rows(RunSums([chatbot], [detector]))
+    return row

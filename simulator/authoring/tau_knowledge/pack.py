@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
+
+import yaml
 
 from hallulab.agents.retrieval.word_search import WordSearch
 from hallulab.scenarios.errors import UsageError
@@ -32,38 +35,6 @@ from hallulab.simulator.authoring.tau_knowledge.layout import (
 from hallulab.simulator.authoring.tau_knowledge.personas import UnreadableCustomer, make_persona
 
 ADDRESS = "https://github.com/sierra-research/tau2-bench"
-
-_ABOUT = {
-    "title": "A bank's cards, accounts and services",
-    "description": (
-        "Customers of an invented bank ask about cards, accounts, disputes and referrals. Its documents are "
-        "much alike, some are for its staff only, and some wishes need its staff: a hard pack."
-    ),
-    "domain": "the cards, accounts and services of Rho-Bank",
-    "assistant": (
-        "help customers of Rho-Bank with its cards, accounts and services, from the bank's documents; it "
-        "can look at no account and change nothing"
-    ),
-    "functions": [
-        "Explain cards, accounts, fees, rates, rewards, referrals and their conditions",
-        "Say how a dispute, a replacement, a closure or a change of details is made, and what it needs",
-        "Compare products for what a customer wants",
-        "Say what the documents do not have, and what only an agent of the bank can do",
-    ],
-    "specialists": [
-        {
-            "name": "products",
-            "title": "Product adviser",
-            "duty": "explains and compares cards and accounts: fees, rates, rewards, limits and conditions",
-        },
-        {
-            "name": "service",
-            "title": "Service adviser",
-            "duty": "explains disputes, replacements, closures, referrals, identity checks and transfers",
-        },
-        DEFAULT_SPECIALISTS[-1].model_dump(),
-    ],
-}
 
 
 class Customer(NamedTuple):
@@ -190,7 +161,8 @@ def _write(
         origin += f", commit {render_one_line(commit)}"
     how = f"by `hallulab make-data tau-knowledge` from {origin}, by rules, without a model"
     licence = "MIT" if source.licence.startswith("MIT License\n") else "see LICENSE.txt"
-    values = {"schema": 1, "name": name_pack(target), "licence": licence, **_ABOUT}
+    values = {"schema": 1, "name": name_pack(target), "licence": licence}
+    values |= yaml.safe_load(files(__package__).joinpath(SCENARIO_FILE).read_text(encoding="utf-8"))
     values |= {"documents": "documents", "personas": "personas.yaml"}
     names = {one.id: one.name for one in documents}
     blocks = [

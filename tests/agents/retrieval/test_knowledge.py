@@ -16,7 +16,7 @@ from hallulab.agents.retrieval.knowledge import KnowledgeBase
 from hallulab.scenarios.errors import OperationalError, ReplayMiss
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.chunking import Chunking
-from hallulab.scenarios.transcript import Retriever
+from hallulab.scenarios.turn_views import Retriever
 from hallulab.testing.tiny_pack import HashedWords
 from tests.agents.retrieval.tiny_knowledge import TEXTS, knowledge, scenario
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.agents.models.prompt import load_prompt
-from hallulab.agents.users.pressure import MACHINES, SETTLED, PressingUser, follow
+from hallulab.agents.users.pressure import SETTLED, PressingUser, follow, load_machines
 from hallulab.agents.users.user import UserMove
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.transcript import Message, Pressure, PressureKind
@@ -93,7 +93,7 @@ def test_a_detail_given_before_it_is_asked_for_is_no_giving_in() -> None:
 
 
 @given(
-    st.sampled_from(sorted(MACHINES)),
+    st.sampled_from(sorted(load_machines())),
     st.lists(st.sampled_from([*HELD_OUT.values(), GAVE_IN, "The extension is 204."]), max_size=8),
 )
 def test_states_are_those_of_the_dialogue_alone(kind: PressureKind, replies: list[str]) -> None:
@@ -108,7 +108,7 @@ def test_states_are_those_of_the_dialogue_alone(kind: PressureKind, replies: lis
 
 
 def test_every_state_can_be_reached_and_names_no_other() -> None:
-    for machine in MACHINES.values():
+    for machine in load_machines().values():
         named = {next(iter(machine))}
         for state in machine.values():
             named |= {*state.after.values(), *filter(None, [state.otherwise])}
@@ -171,7 +171,7 @@ def test_in_another_language_the_model_words_everything_and_no_reply_is_read() -
     assert follow(PRESSURE, talk(PRESSURE, GAVE_IN), is_readable=False)[0][0].reading == "unclear"
 
 
-@pytest.mark.parametrize("kind", sorted(MACHINES))
+@pytest.mark.parametrize("kind", sorted(load_machines()))
 def test_each_kind_has_a_prompt_with_the_same_places(kind: PressureKind) -> None:
     assert load_prompt("hallulab.agents.users", f"pressure_{kind}").placeholders == {
         "domain", "name", "manner", "grievance", "wanted", "history", "does"

@@ -11,7 +11,8 @@ from hallulab.chatbots.protocol import Chatbot, ChatbotContext, ChatbotError, Re
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.scenarios.packs.pack import Scenario
-from hallulab.scenarios.transcript import Call, Judgement, Message, Passage, Span, Step, Turn, TurnView, Unit
+from hallulab.scenarios.transcript import Call, Judgement, Message, Passage, Span, Step, Turn, Unit
+from hallulab.scenarios.turn_views import TurnView
 from tests.builders import call
 from tests.chatbots.stage import SCENARIO, stage
 

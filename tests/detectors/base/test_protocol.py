@@ -15,7 +15,8 @@ from hallulab.detectors.base.protocol import (
     run_detector,
 )
 from hallulab.detectors.registry import DETECTORS, make_detector
-from hallulab.scenarios.transcript import Judgement, Span, TurnView
+from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import call, scored
 

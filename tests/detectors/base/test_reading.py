@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, run_detector
 from hallulab.detectors.registry import make_detector
-from hallulab.scenarios.transcript import Judgement, Passage, Span, TurnView, Unit
+from hallulab.scenarios.transcript import Judgement, Passage, Span, Unit
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import last_user, scripted_pool
 
 

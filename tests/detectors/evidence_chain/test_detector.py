@@ -19,7 +19,8 @@ from hallulab.detectors.evidence_chain.detector import (
 from hallulab.detectors.evidence_chain.model import save_model
 from hallulab.detectors.features.batch import read_task
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Judgement, Origin, TurnView
+from hallulab.scenarios.transcript import Judgement
+from hallulab.scenarios.turn_views import Origin, TurnView
 from hallulab.testing.scripted import scripted_pool
 from tests.detectors.features.material import BAKERY, corpus, passages, view
 

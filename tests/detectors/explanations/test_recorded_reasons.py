@@ -14,7 +14,8 @@ from hallulab.detectors.base.questions import split_statements
 from hallulab.detectors.explanations.explanation import explain
 from hallulab.detectors.lexical.detector import LexicalDetector
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Conversation, Turn, TurnView
+from hallulab.scenarios.transcript import Conversation, Turn
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import scripted_pool
 from tests.demo import replay_headline

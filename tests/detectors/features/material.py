@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hallulab.detectors.features.batch import Batch, ReplyWithEvidence, make_batch
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
-from hallulab.scenarios.transcript import Passage, TurnView
+from hallulab.scenarios.transcript import Passage
+from hallulab.scenarios.turn_views import TurnView
 
 CITIES = ("Lyon", "Graz", "Turin", "Bergen", "Porto", "Leeds", "Ghent", "Malaga", "Basel", "Cork")
 

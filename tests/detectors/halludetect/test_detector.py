@@ -11,7 +11,8 @@ import pytest
 from hallulab.detectors.base.protocol import DetectorContext, describe_method
 from hallulab.detectors.halludetect.detector import HalluDetectDetector
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.transcript import Judgement, Message, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Message, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import Script, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. Call 555-0134 for tickets. Feel free to ask more."

@@ -24,7 +24,8 @@ from hallulab.detectors.halludetect.mixture import (
     measure_reply,
     measure_sentence,
 )
-from hallulab.scenarios.transcript import Message, Passage, TurnView
+from hallulab.scenarios.transcript import Message, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import Script, last_user, scripted_pool
 from tests.places import ROOT
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import unicodedata
 from typing import NamedTuple
 
-from hallulab.scenarios.transcript import Passage, TurnView
+from hallulab.scenarios.transcript import Passage
+from hallulab.scenarios.turn_views import TurnView
 
 
 class Twins(NamedTuple):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.lexical.detector import LexicalDetector
-from hallulab.scenarios.transcript import Judgement, Message, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Message, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import scripted_pool
 
 EVIDENCE = "The bakery opens at 6."

@@ -17,7 +17,8 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.logic_graph.detector import LogicGraphDetector
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import Script, last_user, scripted_pool
 
 REPLY = "The pool opens at 6 every day. Entry costs 9 euros on Sundays."

@@ -16,7 +16,8 @@ from hallulab.detectors.logic_graph.weights import RERANK_PROMPT, HhemScorer, Re
 from hallulab.detectors.peers.workers.hhem_worker import HHEM_PROMPT
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.spans import Region
-from hallulab.scenarios.transcript import Passage, TurnView
+from hallulab.scenarios.transcript import Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import scripted_pool
 from tests.detectors.peers.tiny_models import tiny_hhem
 

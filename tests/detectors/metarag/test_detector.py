@@ -15,7 +15,8 @@ from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.metarag.detector import MetaRagDetector
 from hallulab.detectors.metarag.steps import read_decision
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import Script, ScriptedTransport, last_user, scripted_pool
 
 REPLY = "The pool opens at 6. It costs 9 euros."

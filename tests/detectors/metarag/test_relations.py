@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.metarag.detector import MetaRagDetector
-from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import last_user, scripted_pool
 
 FACT = "The pool opens at 6."

@@ -25,7 +25,8 @@ from hallulab.detectors.peers.detector import (
 )
 from hallulab.detectors.peers.process import is_installed, locate_peer_python, read_peer_requirements
 from hallulab.scenarios.errors import OperationalError, UsageError
-from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import last_user, scripted_pool
 from tests.detectors.peers.test_process import FRAME
 from tests.edited_code import forget_code

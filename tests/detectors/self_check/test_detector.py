@@ -8,7 +8,8 @@ import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.self_check.detector import SelfCheckDetector
-from hallulab.scenarios.transcript import Judgement, Message, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Message, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import last_user, scripted_pool
 
 POOL = Passage(id="pool#0", document="pool", text="The pool opens at 6.")

@@ -9,7 +9,8 @@ import pytest
 
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.registry import make_detector
-from hallulab.scenarios.transcript import Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Judgement, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.testing.scripted import Script, scripted_pool
 
 PASSAGES = (

@@ -10,7 +10,8 @@ import pytest
 from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.wording import BRIEF
-from hallulab.scenarios.transcript import Judgement, Origin, Span, TurnView
+from hallulab.scenarios.transcript import Judgement, Span
+from hallulab.scenarios.turn_views import Origin, TurnView
 from hallulab.simulator.bench.evaluate import Missing, compute_costs, count_reasons, evaluate, join_folds
 from tests.builders import labelled
 

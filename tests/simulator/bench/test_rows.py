@@ -10,7 +10,8 @@ import pytest
 
 from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Call, Judgement, TurnView
+from hallulab.scenarios.transcript import Call, Judgement
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.bench.evaluate import compute_costs, evaluate
 from hallulab.simulator.bench.levels import collect_items, group_numbers
 from hallulab.simulator.bench.results import measure

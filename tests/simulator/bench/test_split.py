@@ -15,7 +15,8 @@ from hallulab.detectors.base.protocol import DetectorContext, TrainableDetector,
 from hallulab.detectors.registry import DETECTORS
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
-from hallulab.scenarios.transcript import Judgement, TurnView
+from hallulab.scenarios.transcript import Judgement
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.bench.split import CrossValidation, split_into_folds, split_replies
 from hallulab.simulator.engine.replies import ReplyJudge
 from tests.builders import labelled

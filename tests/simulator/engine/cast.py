@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from hallulab.chatbots.evidence import EvidenceSource
 from hallulab.chatbots.protocol import Chatbot
 from hallulab.detectors.base.protocol import Detector
-from hallulab.scenarios.transcript import Retriever
+from hallulab.scenarios.turn_views import Retriever
 from hallulab.simulator.engine import execution
 from hallulab.simulator.engine.conversation import User
 from hallulab.simulator.engine.execution import Observer

@@ -11,7 +11,8 @@ import pytest
 
 from hallulab.detectors.base.protocol import Detector, Traits
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.transcript import Conversation, Judgement, Passage, TurnView
+from hallulab.scenarios.transcript import Conversation, Judgement, Passage
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.engine.asking_again import ask_again, choose_replies
 from hallulab.simulator.engine.executors import LocalExecutor
 from hallulab.simulator.engine.participants import Participants

@@ -15,7 +15,8 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import OperationalError, ReplayMiss
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.packs.pack import Persona
-from hallulab.scenarios.transcript import Judgement, Message, Origin, Turn, TurnView
+from hallulab.scenarios.transcript import Judgement, Message, Turn
+from hallulab.scenarios.turn_views import Origin, TurnView
 from hallulab.simulator.engine.conversation import ConversationKey
 from hallulab.simulator.engine.execution import TurnLine, read_turns
 from hallulab.simulator.engine.executors import ConversationDone, Event, TurnDone, VerdictDone

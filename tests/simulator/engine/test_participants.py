@@ -12,7 +12,8 @@ from hallulab.chatbots.evidence import lacks_evidence, leave_evidence
 from hallulab.chatbots.protocol import ChatbotError, Reply, has_memory
 from hallulab.scenarios.attacks.attack import Injection, UserOrder
 from hallulab.scenarios.attacks.retrieval import AttackedRetriever, RetrievalAttack
-from hallulab.scenarios.transcript import Message, Passage, Retriever, Step, Turn
+from hallulab.scenarios.transcript import Message, Passage, Step, Turn
+from hallulab.scenarios.turn_views import Retriever
 from hallulab.simulator.engine.conversation import ConversationKey, converse
 from hallulab.simulator.engine.participants import InjectingUser, SearchNotingChatbot
 

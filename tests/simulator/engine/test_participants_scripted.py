@@ -14,7 +14,8 @@ from hallulab.detectors.base.protocol import Detector
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import Persona, ScriptedMessage
 from hallulab.scenarios.packs.pack_files import load_scenario
-from hallulab.scenarios.transcript import Judgement, Message, Turn, TurnView
+from hallulab.scenarios.transcript import Judgement, Message, Turn
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.engine.participants import ScriptedUser, check_script
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, completion, serve_stub

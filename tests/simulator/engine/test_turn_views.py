@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hallulab.detectors.base.protocol import DetectorContext, run_detector
 from hallulab.detectors.registry import make_detector
-from hallulab.scenarios.transcript import Branch, Message, Passage, Turn, TurnView
-from hallulab.scenarios.turn_evidence import choose_earlier_passages
+from hallulab.scenarios.transcript import Branch, Message, Passage, Turn
+from hallulab.scenarios.turn_views import TurnView, choose_earlier_passages
 from hallulab.simulator.engine.turn_views import build_view
 from hallulab.testing.scripted import last_user, scripted_pool
 from tests.builders import conversation

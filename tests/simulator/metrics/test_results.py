@@ -17,7 +17,6 @@ from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.results import build_rows, explain_self_judging, mark_self_judged
-from hallulab.simulator.metrics.run_sums import RunSums
 from hallulab.simulator.metrics.spending import sum_known
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
@@ -26,7 +25,7 @@ from hallulab.simulator.records.provenance import Provenance
 from hallulab.simulator.report.write import write_reports
 from tests.builders import branched, call, conversation, scored, unscored
 from tests.places import ROOT
-from tests.simulator.counted import tally_all
+from tests.simulator.counted import empty_row, tally_all
 
 
 def one_row(conversations: list[Conversation], verdicts: list[Verdict]) -> Row:
@@ -105,11 +104,6 @@ def test_nothing_scored_gives_none_and_never_clean() -> None:
     assert result.coverage == 0.0
     assert result.hpt_1 is result.hpt_2 is result.tokacc_1 is result.tokacc_2 is None
     assert result.hallucinated_chats is result.hpt_1_ci95 is None
-
-
-def empty_row(chatbot: str, detector: str) -> Row:
-    [row] = build_rows(RunSums([chatbot], [detector]))
-    return row
 
 
 def test_no_conversations_give_none() -> None:

@@ -20,7 +20,8 @@ from hallulab.chatbots.guarded.topics import TopicSubject, choose_topic_by_model
 from hallulab.chatbots.pipeline import turn_seed
 from hallulab.chatbots.protocol import Chatbot, ChatbotContext, Reply
 from hallulab.chatbots.registry import ComponentFactory, make_chatbot
-from hallulab.scenarios.transcript import Message, Passage, Turn, TurnView
+from hallulab.scenarios.transcript import Message, Passage, Turn
+from hallulab.scenarios.turn_views import TurnView
 from hallulab.simulator.records.guard_log import iterate_guard_lines
 from hallulab.testing.scripted import last_user, scripted_pool
 from tests.builders import conversation

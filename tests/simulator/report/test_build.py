@@ -11,10 +11,9 @@ from hallulab.simulator.metrics.findings import ComparisonSection, Finding
 from hallulab.simulator.metrics.flagged import Example, Flagged
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.ranking import describe_planning, explain_intervals
-from hallulab.simulator.metrics.results import build_row
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.report.build import render_headlines
-from tests.simulator.counted import build_report
+from tests.simulator.counted import build_report, empty_row
 
 
 def report(finding: dict[str, Any], *rows: Row, **rates: float | None) -> RunReport:
@@ -31,7 +30,7 @@ def report(finding: dict[str, Any], *rows: Row, **rates: float | None) -> RunRep
 
 
 def line(chatbot: str, rate: float | None, detector: str = "d", **fields: Any) -> Row:
-    return build_row(chatbot, detector, []).model_copy(update={"hpt_1": rate, **fields})
+    return empty_row(chatbot, detector).model_copy(update={"hpt_1": rate, **fields})
 
 
 def test_the_best_is_named_where_the_test_says_so() -> None:

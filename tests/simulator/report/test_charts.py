@@ -5,7 +5,6 @@ import re
 import pytest
 
 from hallulab.simulator.metrics.hallucinations import Row
-from hallulab.simulator.metrics.results import build_row
 from hallulab.simulator.report.charts import (
     LEFT,
     RIGHT,
@@ -20,11 +19,12 @@ from hallulab.simulator.report.charts import (
     lay_out_two_axes,
 )
 from hallulab.simulator.show.charts import WIDTH
+from tests.simulator.counted import empty_row
 
 
 def scored(value: float | None, ci95: tuple[float, float] | None = None, why: str | None = None) -> Row:
     found = {"hpt_1": value, "hpt_1_ci95": ci95, "tokacc_1": value, "tokacc_1_ci95": ci95, "no_interval": why}
-    return build_row("a", "d", []).model_copy(update=found)
+    return empty_row("a", "d").model_copy(update=found)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_chart_of_nothing_is_left_out() -> None:
 
 def covered(chatbot: str, scored: int, turns: int) -> Row:
     found = {"coverage": scored / turns if turns else None, "scored_turns": scored, "turns": turns}
-    return build_row(chatbot, "d", []).model_copy(update=found)
+    return empty_row(chatbot, "d").model_copy(update=found)
 
 
 def test_coverage_is_drawn_where_a_detector_left_a_turn_out() -> None:
@@ -88,7 +88,7 @@ def line(
         "hpt_1": hpt,
         "hpt_1_ci95": ci95,
     }
-    return build_row(chatbot, detector, []).model_copy(update=found)
+    return empty_row(chatbot, detector).model_copy(update=found)
 
 
 def lay_out_costs(rows: list[Row]) -> TwoAxesPlot | None:
@@ -96,7 +96,7 @@ def lay_out_costs(rows: list[Row]) -> TwoAxesPlot | None:
 
 
 def answering(chatbot: str, answered: float | None, hpt: float | None) -> Row:
-    return build_row(chatbot, "d", []).model_copy(update={"answered": answered, "hpt_1": hpt})
+    return empty_row(chatbot, "d").model_copy(update={"answered": answered, "hpt_1": hpt})
 
 
 def test_the_first_chart_has_hallucinations_against_answered_replies() -> None:

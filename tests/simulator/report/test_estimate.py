@@ -104,3 +104,7 @@ def test_the_command_plays_two_personas_of_more_and_another_run_goes_on_from_the
     assert sorted((one.persona, one.seed) for one in held) == [
         (name, seed) for name in ("ann", "ben", "cleo") for seed in (0, 1)
     ]
+
+
+def test_without_prices_it_is_said_once_that_money_is_unknown(demo_replay: RunFolder) -> None:
+    assert printed(demo_replay).count("Money is unknown") == 1
