@@ -219,6 +219,19 @@ READ: dict[str, tuple[str, Any, list[Chat]]] = {
     "cells that stand for nothing": (
         "a.csv", f"question,answer,context\n{Q},{A},#N/A\n{R},{B},-\n", [[(Q, A, [])], [(R, B, [])]],
     ),
+    "a column for each passage": (
+        "a.csv", f"question,answer,context_1,context_2\n{Q},{A},{P},{S}\n", [[(Q, A, [P, S])]],
+    ),
+    "passages by the names of their documents": (
+        "a.jsonl", [{"question": Q, "answer": A, "context": {"fees.md": P, "may.md": S}}],
+        [[(Q, A, [P, S])]],
+    ),
+    "passages in the row of the question": (
+        "a.csv", f"session,role,content,context\ns,user,{Q},{P}\ns,bot,{A},\n", ONE,
+    ),
+    "a table of Markdown": (
+        "a.csv", f"| question | answer |\n| --- | :-: |\n| {Q} | {A} |\n", BARE,
+    ),
     "a table with spaces behind commas": (
         "a.csv", f'question, answer, contexts\n"{Q}", "{A}", "[""{P}""]"\n', ONE,
     ),
@@ -330,6 +343,11 @@ def test_replies_with_thoughts_are_counted_and_kept_as_a_step(tmp_path: Path) ->
     ((_, one),) = read_chats(path, "openai", reading)
     assert [(step.name, step.text) for step in one.turns[0].steps] == [("thoughts", thought)]
     assert reading.notes == ["Replies from which the thoughts of the model were left out: 1."]
+
+
+def test_a_name_that_may_have_passages_is_told(tmp_path: Path) -> None:
+    reading = read(tmp_path, "a.csv", f"question,answer,source_url,sources\n{Q},{A},u,{P}\n")[1]
+    assert reading.notes == ["No passages were read. If sources has them, say so: --map passages=sources."]
 
 
 def test_a_list_that_may_run_from_new_to_old_is_told(tmp_path: Path) -> None:
