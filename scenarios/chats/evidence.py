@@ -269,7 +269,11 @@ def _join_columns(own: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _join_rows(own: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the rows of an object of columns, which are lists of one length; None: it is none."""
     key = next((key for key in _COLUMNS if isinstance(own.get(key), list) and own[key]), None)
-    if key is None or any(isinstance(one, Mapping) for one in own[key]):
+    if (
+        key is None
+        or any(isinstance(own.get(word), str) for word in WORDS)
+        or any(isinstance(one, Mapping) for one in own[key])
+    ):
         return None
     columns = {name: one for name, one in own.items() if isinstance(one, list)}
     if len(columns) < 2 or len({len(one) for one in columns.values()}) > 1:

@@ -13,6 +13,7 @@ from hallulab.scenarios.chats.values import FormatError, GroupedPart, convert_to
 
 _BEFORE = fold_names("parent_message_id parent_uuid parent_message_uuid")
 """Names of the message before a message, in trees of them."""
+_IDS = fold_names("id message_id uuid")
 
 
 def check_step(cells: Mapping[str, Any]) -> None:
@@ -25,33 +26,47 @@ def check_step(cells: Mapping[str, Any]) -> None:
         )
 
 
-def check_parent(
-    cells: Mapping[str, Any], session: str, branches: set[tuple[str, str]], *, unnamed: bool
-) -> None:
-    """Check that at most one message follows another one.
+class MessageTree:
+    """The messages of a file that name the message before them: each may have one after it, at most."""
 
-    Args:
-        cells: of a row that is a message.
-        session: the conversation of the row.
-        branches: conversation and message before it of the messages that were checked; this one's is added.
-        unnamed: whether the file names no conversations.
+    def __init__(self) -> None:
+        self._ids = set[tuple[str, str]]()
+        self._before = set[tuple[str, str]]()
+        self._twice = set[tuple[str, str]]()
+        """Conversation and message before it of messages that are not the only ones there."""
+        self._firsts = 0
 
-    Raises:
-        FormatError: another message has the same one before it, or several of an unnamed one have none.
-    """
-    name = _find_parent(cells)
-    if name is None:
-        return
-    parent = "" if is_nothing(cells[name]) else convert_to_text(cells[name])
-    if (session, parent) in branches and (parent or unnamed):
-        raise FormatError(
-            f"`{name}`: another message has {parent[:40]!r} before it, too, so the messages are a tree, and "
-            "no conversation. Keep one branch of it."
-            if parent
-            else f"`{name}`: is empty in several rows, so they are of several conversations. Say which "
-            "column has these: --map session=NAME."
-        )
-    branches.add((session, parent))
+    def add(self, cells: Mapping[str, Any], session: str, *, unnamed: bool) -> None:
+        """Check a message. A ticket, which is no message of the file, may stand before all of them.
+
+        Args:
+            cells: of its row.
+            session: its conversation.
+            unnamed: whether the file names no conversations.
+
+        Raises:
+            FormatError: another message has the same one before it, or several of an unnamed one have none.
+        """
+        name = _find_parent(cells)
+        if name is None:
+            return
+        if id := next((name for name in cells if fold_name(name) in _IDS), None):
+            self._ids.add((session, convert_to_text(cells[id])))
+        if is_nothing(cells[name]):
+            self._firsts += 1
+        else:
+            before = session, convert_to_text(cells[name])
+            (self._twice if before in self._before else self._before).add(before)
+        for _, parent in self._twice & self._ids:
+            raise FormatError(
+                f"`{name}`: several messages have {parent[:40]!r} before them, so they are a tree, and no "
+                "conversation. Keep one branch of it."
+            )
+        if unnamed and self._firsts > 1 and self._before:
+            raise FormatError(
+                f"`{name}`: is empty in several rows, so they are of several conversations. Say which column "
+                "has these: --map session=NAME."
+            )
 
 
 def _find_parent(cells: Mapping[str, Any]) -> str | None:

@@ -21,7 +21,7 @@ from hallulab.scenarios.chats.chat_format import ReadChat
 from hallulab.scenarios.chats.evidence import WORDS, FoundEvidence, extract_evidence, require_words
 from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name, place_in
 from hallulab.scenarios.chats.record import CHATBOT, MODEL, ChatContext, add_topic, build_conversation
-from hallulab.scenarios.chats.row_checks import check_parent, check_step, check_turns
+from hallulab.scenarios.chats.row_checks import MessageTree, check_step, check_turns
 from hallulab.scenarios.chats.row_order import check_row_order, read_row_place
 from hallulab.scenarios.chats.traces import extract_messages
 from hallulab.scenarios.chats.turns import (
@@ -57,6 +57,7 @@ _NUMBERED = re.compile(
     r"(?:retrieved[ _-]?)?(?:contexts?|passages?|docs?|documents?|chunks?|evidence)[ _.\[-]?\d{1,3}\]?",
     re.IGNORECASE,
 )
+_INTERNAL = "as internal notes"
 _NO_REPLY = "without a reply"
 _NO_USER = "without a message of the user"
 
@@ -100,23 +101,29 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     choose = lru_cache(_LAYOUTS_AT_ONCE)(lambda names: _choose_columns(names, reading))
     left_out, unordered = Counter[str](), list[str]()
     with Groups() as groups:
-        branches = set[tuple[str, str]]()
+        tree, kept = MessageTree(), 0
         for number, row in enumerate(rows, start=1):
             try:
                 columns = choose(tuple(row.cells))
                 if columns.kind in _ALONE and is_internal(row.cells):
-                    left_out["as internal notes"] += 1
+                    left_out[_INTERNAL] += 1
                     continue
                 found = _read_row(row.cells, columns, reading)
                 session = found["session"] or _name_session(columns, number, reading)
                 if columns.kind == _EXCHANGE:
                     check_step(row.cells)
                 elif columns.kind in _ALONE:
-                    check_parent(row.cells, session, branches, unnamed=session == _ALL)
+                    tree.add(row.cells, session, unnamed=session == _ALL)
             except FormatError as error:
                 reading.skip(FormatError(str(error), row.place), row.place)
                 continue
+            kept += 1
             groups.add(session, found["order"][2] or 0.0, row.line, {**found, "place": row.place})
+        if left_out[_INTERNAL] and not kept:
+            raise FormatError(
+                "all messages are internal notes, as `public`, `private` or `internal` says. Rename that "
+                "column if it says something else."
+            )
         for session, parts in groups:
             place = parts[0].value["place"]
             ends = [part.value["said"] for part in (parts[0], parts[-1]) if part.value["said"]]
@@ -293,7 +300,7 @@ def _find_beside(cells: Mapping[str, Any], found: Mapping[str, Any], reading: Re
     places = {"reply": found.get("reply"), "user": found.get("user"), "metadata": cells.get("metadata")}
     for what, cell in places.items():
         value = unpack_cell(cell)
-        if isinstance(value, Mapping) and (given := find_evidence(value)):
+        if isinstance(value, Mapping) and (given := find_evidence(value, beside=True)):
             reading.take("passages", f"{what} (context)")
             return list(given)
     return []

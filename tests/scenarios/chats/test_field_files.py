@@ -187,6 +187,20 @@ READ: dict[str, tuple[str, Any, list[Chat]]] = {
           "output": {"contexts": [P]}}],
         ONE,
     ),
+    "messages of a ticket, which is before all of them": (
+        "a.json",
+        [{"id": id, "parent_id": "t", "session_id": "s", "role": role, "text": text}
+         for id, role, text in (("1", "user", Q), ("2", "bot", A))],
+        BARE,
+    ),
+    "messages from new to old, each reply in the second of its question": (
+        "a.jsonl",
+        said(*({**one, "created_at": at} for one, at in ((BOT2, 2), (USER2, 2), (BOT, 1), (USER, 1)))),
+        TWO,
+    ),
+    "a program's context, which is no evidence": (
+        "a.jsonl", [{"inputs": {"question": Q, "context": {"user": "u-1"}}, "outputs": {"answer": A}}], BARE,
+    ),
     "a list of passages for each reply": (
         "a.jsonl", [{"messages": [USER, BOT, USER2, BOT2], "contexts": [[P], [S]]}],
         [[(Q, A, [P]), (R, B, [S])]],
@@ -288,18 +302,19 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     ),
     "messages from new to old, some at the same time": (
         "a.jsonl",
-        said(*({**one, "created_at": at} for one, at in ((BOT2, 2), (USER2, 2), (BOT, 1), (USER, 1)))),
+        said(*({**one, "created_at": at} for one, at in ((USER2, 2), (BOT, 1), (USER, 1), (USER, 1)))),
         "messages run from new to old, and some have the same time",
     ),
     "several tries of a reply": (
         "a.json",
         [{"message_id": id, "parent_message_id": parent, "session_id": "s", "role": role, "text": text}
          for id, parent, role, text in (("1", "", "user", Q), ("2", "1", "bot", A), ("3", "1", "bot", B))],
-        "`parent_message_id`: another message has '1' before it, too, so the messages are a tree",
+        "`parent_message_id`: several messages have '1' before them, so they are a tree",
     ),
     "messages of many conversations that are not named": (
         "a.json",
-        [{"id": id, "parent_id": None, "role": "user", "text": text} for id, text in (("1", Q), ("2", R))],
+        [{"id": id, "parent_id": parent, "role": role, "text": text} for id, parent, role, text in (
+            ("1", None, "user", Q), ("2", "1", "bot", A), ("3", None, "user", R))],
         "`parent_id`: is empty in several rows, so they are of several conversations.",
     ),
     "turns whose reply stands first": (
@@ -309,6 +324,9 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "turns that begin anew, without a conversation": (
         "a.csv", f"turn,role,content\n1,user,{Q}\n2,bot,{A}\n1,user,{R}\n2,bot,{B}\n",
         "turn '1' is there twice, so the rows are of several conversations. Say which column has these:",
+    ),
+    "messages that are all internal": (
+        "a.json", [note("1", Q, False), note("2", A, False)], "all messages are internal notes, as `public`,",
     ),
     "two lists of rows in one object": (
         "a.json", {"data": [{"question": Q, "answer": A}], "rows": [{"question": R, "answer": B}]},
