@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.chats.formats import format_of, read_chats, without_mapping
 from hallulab.scenarios.chats.reading import Reading, parse_mapping
 from hallulab.scenarios.errors import UsageError
 
@@ -351,6 +351,14 @@ def test_a_name_with_commas_can_be_mapped(tmp_path: Path) -> None:
     table = f'question,"[gpt] Answer, please: {{q}}"\n{Q},{A}\n'
     assert read(tmp_path, "a.csv", table, "reply=[gpt] Answer, please: {q}")[0] == BARE
     assert parse_mapping("user=a, reply=b,c") == {"user": "a", "reply": "b,c"}
+
+
+def test_a_command_without_a_mapping_says_where_there_is_one(tmp_path: Path) -> None:
+    told = (
+        "This command has no --map: `hallulab import` has one; give the conversations.jsonl that it writes."
+    )
+    with pytest.raises(UsageError, match=re.escape(told)), without_mapping():
+        read(tmp_path, "a.csv", f"question,answer,response\n{Q},{A},{B}\n")
 
 
 def test_replies_with_thoughts_are_counted_and_kept_as_a_step(tmp_path: Path) -> None:
