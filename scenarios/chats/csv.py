@@ -145,6 +145,10 @@ def read_cells(path: Path, reading: Reading, *, chats: bool = True) -> Iterator[
         )
         spaced = _has_spaces(head[skipped:], separator)
         records = _split_records(chain(head[skipped:], lines), separator, skipped, spaced)
+        # A table of Markdown has bars at both ends, and dashes below its head.
+        framed = separator == "|" and bool(head[skipped:]) and head[skipped].startswith("|")
+        if framed:
+            records = _read_framed(records)
         _, header = next(records, ("", []))
         names = [name.strip() for name in header] if isinstance(header, list) else []
         if not isinstance(header, list):
@@ -166,6 +170,18 @@ def read_cells(path: Path, reading: Reading, *, chats: bool = True) -> Iterator[
                 reading.skip(FormatError(wrong, place), place)
             elif any(cells):
                 yield PlacedRow(place, int(place.split()[1]), dict(zip(names, cells, strict=True)))
+
+
+def _read_framed(
+    records: Iterable[tuple[str, list[str] | FormatError]],
+) -> Iterator[tuple[str, list[str] | FormatError]]:
+    """Yield the rows of a table of Markdown, without the row of dashes and the spaces in cells."""
+    for place, cells in records:
+        if isinstance(cells, list):
+            cells = [cell.strip() for cell in cells]
+            if all(cell.strip(":-") == "" for cell in cells) and any(cells):
+                continue
+        yield place, cells
 
 
 def _has_spaces(head: Sequence[str], separator: str) -> bool:

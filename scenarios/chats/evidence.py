@@ -28,9 +28,9 @@ from hallulab.scenarios.chats.values import FormatError, convert_to_text
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Passage
 
-_TEXTS = fold_names("text content page_content chunk_text passage chunk body snippet raw_content")
+WORDS = fold_names("text content page_content chunk_text passage chunk body snippet raw_content")
 """Names of the words of a piece; last of all those of `document`, which is a name, too."""
-_COLUMNS = (*_TEXTS, *fold_names("passage_text texts contents sentences paragraphs"))
+_COLUMNS = (*WORDS, *fold_names("passage_text texts contents sentences paragraphs"))
 """Names of a column of words, in an object of columns as Hugging Face's `datasets` write lists of objects."""
 _FOUND = fold_names(
     "documents passages chunks matches hits points citations retrieval_results retrieved_references "
@@ -240,7 +240,7 @@ def _extract_from_object(
         return _extract(_join_columns(own), inner, levels - 1)
     if (rows := _join_rows(own)) is not None:
         return _extract(rows, inner, levels - 1)
-    text = next((own[key] for key in _TEXTS if isinstance(own.get(key), str)), None)
+    text = next((own[key] for key in WORDS if isinstance(own.get(key), str)), None)
     if text is None and own.get("type") == "text" and isinstance(own.get("data"), str):
         text = own["data"]
     if text is not None:
@@ -269,7 +269,11 @@ def _join_columns(own: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _join_rows(own: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the rows of an object of columns, which are lists of one length; None: it is none."""
     key = next((key for key in _COLUMNS if isinstance(own.get(key), list) and own[key]), None)
-    if key is None or any(isinstance(one, Mapping) for one in own[key]):
+    if (
+        key is None
+        or any(isinstance(own.get(word), str) for word in WORDS)
+        or any(isinstance(one, Mapping) for one in own[key])
+    ):
         return None
     columns = {name: one for name, one in own.items() if isinstance(one, list)}
     if len(columns) < 2 or len({len(one) for one in columns.values()}) > 1:

@@ -10,9 +10,11 @@ from pathlib import Path
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows, require_unique
+from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.extras import require_extra
 from hallulab.scenarios.files.data_files import read_bytes
+from hallulab.scenarios.text.wording import shorten_line
 
 LARGEST = 100_000_000
 """Bytes of a file at most …"""
@@ -35,7 +37,6 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
 
 def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
     from openpyxl import load_workbook
-    from openpyxl.utils.exceptions import InvalidFileException
 
     content = io.BytesIO(read_bytes(path, LARGEST))
     try:
@@ -67,8 +68,12 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
                 for name, cell in named.items()
             }
             yield PlacedRow(f"row {number}", number, plain)
-    except (zipfile.BadZipFile, InvalidFileException, KeyError, ValueError, SyntaxError) as error:
-        raise UsageError(f"{path}: no table of Excel ({error}). Save it again, or as CSV.") from error
+    except (FormatError, UsageError):
+        raise
+    except Exception as error:  # openpyxl raises nearly any exception for a damaged file
+        raise UsageError(
+            f"{path}: no table of Excel ({shorten_line(str(error))}). Save it again, or as CSV."
+        ) from error
 
 
 def recognize(start: FileStart) -> bool:

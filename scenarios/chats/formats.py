@@ -6,6 +6,7 @@ A format is a module of this package with `INFO`, of the format's name, or an en
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -72,6 +73,24 @@ def read_chats(path: Path, format: str, reading: Reading | None = None) -> Itera
             yield one
     except FormatError as error:
         raise UsageError(f"{place_in(path, error.place)}: {error}") from error
+
+
+@contextmanager
+def without_mapping() -> Iterator[None]:
+    """Say where names can be mapped, in errors of a command that has no `--map`.
+
+    Raises:
+        UsageError: the error.
+    """
+    try:
+        yield
+    except UsageError as error:
+        if "--map" not in str(error):
+            raise
+        raise UsageError(
+            f"{error} This command has no --map: `hallulab import` has one; give the conversations.jsonl "
+            "that it writes."
+        ) from error
 
 
 def format_of(path: Path, reading: Reading | None = None) -> str:

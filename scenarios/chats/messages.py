@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from hallulab.scenarios.chats.cells import is_nothing
@@ -30,6 +31,7 @@ from hallulab.scenarios.chats.turns import (
     SYSTEM,
     ChatMessageRecord,
     build_turns,
+    find_role,
     is_internal,
     read_chat_message,
 )
@@ -88,8 +90,11 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
     if not isinstance(listed, list):
         raise FormatError(f"{where}: must be a list of messages. Correct it, or delete the line.")
     told = list[ChatMessageRecord]()
+    # Where all were internal, the name would say something else.
+    internal = {number for number, one in enumerate(listed) if isinstance(one, Mapping) and is_internal(one)}
+    internal = internal if len(internal) < len(listed) else set()
     for number, message in _order_by_time(listed, where, reading):
-        if isinstance(message, Mapping) and is_internal(message):
+        if number in internal:
             reading.count("Internal notes left out")
         else:
             told += read_chat_message(message, f"{where}.{number}", reading=reading)
@@ -109,8 +114,13 @@ def _order_by_time(listed: list[Any], where: str, reading: Reading) -> list[tupl
             f"and {next(one.given for one in known if one.clock != known[0].clock)!r} ({where})."
         )
         return numbered
-    found = sorted(numbered, key=lambda one: times[one[0]])
-    if len(set(times)) < len(times) and found[0][0] > found[-1][0]:
+    reverse = times == sorted(times, reverse=True)
+    found = numbered[::-1] if reverse else sorted(numbered, key=lambda one: times[one[0]])
+    unsure = reverse and any(
+        times[one] == times[other] and [find_role(before), find_role(after)] != ["user", "assistant"]
+        for (one, before), (other, after) in pairwise(found)
+    )
+    if unsure or (not reverse and len(set(times)) < len(times) and found[0][0] > found[-1][0]):
         raise FormatError(
             f"{where}: messages run from new to old, and some have the same time, so which came first is not "
             "known. Sort them from old to new."

@@ -33,6 +33,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "passages", "contexts", "context", "retrieved_contexts", "retrieved_documents", "retrieved_docs",
         "retrieval_context", "documents", "evidence", "knowledge", "retrieved_context", "retrieved_passages",
         "retrieved_chunks", "source_documents", "source_nodes", "retrieved_nodes", "retriever_resources",
+        "chunks", "search_results", "retrieved_texts",
     ),
     "session": (
         "conversation", "conversation_id", "session_id", "session", "chat_id", "thread_id", "dialogue_id",

@@ -6,22 +6,23 @@ messages. Rows of one session are one conversation, in the order of their turns 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain
 from math import isnan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.cells import holds_words, is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat
-from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence, require_words
-from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name, fold_names, place_in
+from hallulab.scenarios.chats.evidence import WORDS, FoundEvidence, extract_evidence, require_words
+from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name, place_in
 from hallulab.scenarios.chats.record import CHATBOT, MODEL, ChatContext, add_topic, build_conversation
+from hallulab.scenarios.chats.row_checks import MessageTree, check_step, check_turns
 from hallulab.scenarios.chats.row_order import check_row_order, read_row_place
-from hallulab.scenarios.chats.span_files import ROW_PARENTS, is_span_row
 from hallulab.scenarios.chats.traces import extract_messages
 from hallulab.scenarios.chats.turns import (
     ChatMessageRecord,
@@ -30,7 +31,7 @@ from hallulab.scenarios.chats.turns import (
     is_internal,
     read_chat_message,
 )
-from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, convert_to_text
+from hallulab.scenarios.chats.values import FormatError, Groups, convert_to_text
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Turn
 
@@ -48,8 +49,15 @@ _MAYBE_REVERSED = (
     "The first message is the assistant's, and the last one the user's: if the file runs from new to old, "
     "sort it from old to new."
 )
-_BEFORE = fold_names("parent_message_id parent_uuid parent_message_uuid")
-"""Names of the message before a message, in trees of them."""
+_MAYBE_PASSAGES = re.compile(
+    r"(?:context|passage|document|source|chunk|retriev|evidence)(?!.*(?:id|url|count|score|name|time|len)s?$)",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    r"(?:retrieved[ _-]?)?(?:contexts?|passages?|docs?|documents?|chunks?|evidence)[ _.\[-]?\d{1,3}\]?",
+    re.IGNORECASE,
+)
+_INTERNAL = "as internal notes"
 _NO_REPLY = "without a reply"
 _NO_USER = "without a message of the user"
 
@@ -69,6 +77,8 @@ class _Columns(NamedTuple):
 
     kind: tuple[str, ...]
     names: Mapping[str, str]
+    numbered: tuple[str, ...] = ()
+    """Names of passages that have a column each: `context_1`, `context_2`."""
 
 
 def require_unique(names: Sequence[str], place: str) -> None:
@@ -91,20 +101,29 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     choose = lru_cache(_LAYOUTS_AT_ONCE)(lambda names: _choose_columns(names, reading))
     left_out, unordered = Counter[str](), list[str]()
     with Groups() as groups:
-        branches = set[tuple[str, str]]()
+        tree, kept = MessageTree(), 0
         for number, row in enumerate(rows, start=1):
             try:
                 columns = choose(tuple(row.cells))
                 if columns.kind in _ALONE and is_internal(row.cells):
-                    left_out["as internal notes"] += 1
+                    left_out[_INTERNAL] += 1
                     continue
                 found = _read_row(row.cells, columns, reading)
                 session = found["session"] or _name_session(columns, number, reading)
-                _check_parent(row.cells, columns, session, branches)
+                if columns.kind == _EXCHANGE:
+                    check_step(row.cells)
+                elif columns.kind in _ALONE:
+                    tree.add(row.cells, session, unnamed=session == _ALL)
             except FormatError as error:
                 reading.skip(FormatError(str(error), row.place), row.place)
                 continue
+            kept += 1
             groups.add(session, found["order"][2] or 0.0, row.line, {**found, "place": row.place})
+        if left_out[_INTERNAL] and not kept:
+            raise FormatError(
+                "all messages are internal notes, as `public`, `private` or `internal` says. Rename that "
+                "column if it says something else."
+            )
         for session, parts in groups:
             place = parts[0].value["place"]
             ends = [part.value["said"] for part in (parts[0], parts[-1]) if part.value["said"]]
@@ -113,7 +132,7 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
                 reading.note(_MAYBE_REVERSED)
             try:
                 if not check_row_order(session, parts):
-                    _check_turns(session, parts)
+                    check_turns(session, parts, unnamed=session == _ALL)
                     unordered.append(session)
                 joined = _join_rows(session, [part.value for part in parts], left_out)
                 yield ReadChat(place_in(path, place), joined)
@@ -121,6 +140,9 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
                 reading.skip(FormatError(str(error), error.place or place), error.place or place)
     for reason, count in left_out.items():
         reading.note(f"Left out: {format_count(count, 'row')} {reason}.")
+    maybe = [name for name in reading.unread if _MAYBE_PASSAGES.search(name)]
+    if maybe and "passages" not in reading.taken:
+        reading.note(f"No passages were read. If {maybe[0]} has them, say so: --map passages={maybe[0]}.")
     if unordered:
         reading.note(
             f"In {format_count(len(unordered), 'conversation')}, such as {shorten_line(unordered[0])!r}, "
@@ -143,7 +165,12 @@ def _choose_columns(names: tuple[str, ...], reading: Reading) -> _Columns:
         for name in [name for name in names if fold_name(name) == "id"][:1]:
             chosen["session"] = name
             reading.take("session", name)
-    return _Columns(kind, chosen)
+    numbered = tuple(name for name in names if _NUMBERED.fullmatch(name))
+    if "passages" in chosen or len(numbered) < 2:
+        return _Columns(kind, chosen)
+    for name in numbered:
+        reading.take("passages", name)
+    return _Columns(kind, chosen | {"passages": numbered[0]}, numbered)
 
 
 def _name_session(columns: _Columns, number: int, reading: Reading) -> str:
@@ -160,74 +187,16 @@ def _name_session(columns: _Columns, number: int, reading: Reading) -> str:
     return _ALL
 
 
-def _check_turns(session: str, parts: Sequence[GroupedPart]) -> None:
-    """Check that messages with the same turn are a message of the user and then a reply.
-
-    Raises:
-        FormatError: a reply stands first, or the numbers begin anew where no conversation is named.
-    """
-    for before, part in pairwise(parts):
-        (by, given, *_), (_, also, *_) = before.value["order"], part.value["order"]
-        if by != "turn" or given != also or tuple(part.value["kind"]) not in _ALONE:
-            continue
-        roles = [(one.value["said"] or [{"role": ""}])[0]["role"] for one in (before, part)]
-        if roles == ["assistant", "user"]:
-            raise FormatError(
-                f"the reply of turn {given[:40]!r} of the conversation {session[:40]!r} stands before the "
-                "user's message. Give each message a number of its own, or sort them.",
-                part.value["place"],
-            )
-        if session == _ALL and roles[0] == roles[1]:
-            raise FormatError(
-                f"turn {given[:40]!r} is there twice, so the rows are of several conversations. Say which "
-                "column has these: --map session=NAME.",
-                part.value["place"],
-            )
-
-
-def _check_parent(
-    cells: Mapping[str, Any], columns: _Columns, session: str, branches: set[tuple[str, str]]
-) -> None:
-    """Check that a row is a reply, or a message with at most one after it.
-
-    Args:
-        cells: of the row.
-        columns: their meaning.
-        session: the conversation of the row.
-        branches: conversation and message before it of the messages that were checked; this one's is added.
-
-    Raises:
-        FormatError: it stands within another row, or another message has the same one before it.
-    """
-    name = next((name for name in cells if fold_name(name) in (*ROW_PARENTS, *_BEFORE)), None)
-    if name is None or columns.kind == _DIALOGUE:
-        return
-    parent = "" if is_nothing(cells[name]) else convert_to_text(cells[name])
-    if columns.kind == _EXCHANGE:
-        if parent and is_span_row(cells):
-            raise FormatError(
-                f"`{name}`: the row is a step within another one, and no reply. Export the spans as JSON or "
-                "CSV, or keep the rows without it."
-            )
-    elif (session, parent) in branches and (parent or session == _ALL):
-        raise FormatError(
-            f"`{name}`: another message has {parent[:40]!r} before it, too, so the messages are a tree, and "
-            "no conversation. Keep one branch of it."
-            if parent
-            else f"`{name}`: is empty in several rows, so they are of several conversations. Say which "
-            "column has these: --map session=NAME."
-        )
-    else:
-        branches.add((session, parent))
-
-
 def _read_row(cells: Mapping[str, Any], columns: _Columns, reading: Reading) -> dict[str, Any]:
     """Return what a row says, as JSON: its messages, its session and order, and what stands beside."""
     found = {field: cells[name] for field, name in columns.names.items()}
+    if columns.numbered:
+        found["passages"] = [cells[name] for name in columns.numbered]
     said = _read_said(found, columns)
     evidence = _read_passages(found.get("passages"), columns, reading) or _find_beside(cells, found, reading)
-    last = next((place for place in reversed(range(len(said))) if said[place].role == "assistant"), None)
-    if last is not None and evidence:
+    # Evidence in the row of a user's message is that of the reply after it.
+    last = next((at for at in reversed(range(len(said))) if said[at].role == "assistant"), len(said) - 1)
+    if said and evidence:
         said[last] = replace(said[last], evidence=(*said[last].evidence, *evidence))
     beside = {field: _read_cell(found.get(field)) or None for field in (*_BESIDE, "time")}
     in_order = columns.kind != _DIALOGUE or beside["session"] is not None
@@ -313,6 +282,10 @@ def _read_passages(value: Any, columns: _Columns, reading: Reading) -> list[Foun
     if is_nothing(value):
         return []
     found, names = unpack_cell(value), columns.names
+    if isinstance(found, Mapping) and all(isinstance(one, str) for one in found.values()):
+        known = any(fold_name(name) in WORDS for name in found)
+        if not known and all(len(one.split()) > 2 for one in found.values()):
+            found = [{"source": name, "text": text} for name, text in found.items()]
     deepeval = fold_name(names["passages"]), fold_name(names.get("reply", ""))
     if isinstance(found, str) and "|" in found and deepeval == ("retrievalcontext", "actualoutput"):
         found = found.split("|")
@@ -327,7 +300,7 @@ def _find_beside(cells: Mapping[str, Any], found: Mapping[str, Any], reading: Re
     places = {"reply": found.get("reply"), "user": found.get("user"), "metadata": cells.get("metadata")}
     for what, cell in places.items():
         value = unpack_cell(cell)
-        if isinstance(value, Mapping) and (given := find_evidence(value)):
+        if isinstance(value, Mapping) and (given := find_evidence(value, beside=True)):
             reading.take("passages", f"{what} (context)")
             return list(given)
     return []

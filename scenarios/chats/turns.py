@@ -130,6 +130,14 @@ def build_turns(chat: Iterable[ChatMessageRecord], *, as_said: bool = False) -> 
     )
 
 
+def find_role(message: Any) -> Role | None:
+    """Return who speaks in a message; None: that is not known."""
+    if not isinstance(message, Mapping):
+        return None
+    role = _unwrap_langchain(message).get(_find_key(message, _ROLE_KEYS))
+    return _FOLDED.get(fold_name(role)) if isinstance(role, str) else None
+
+
 def read_chat_message(
     message: Any, where: str, keys: tuple[str, str] | None = None, reading: Reading | None = None
 ) -> list[ChatMessageRecord]:
@@ -262,17 +270,29 @@ def read_content(content: Any, where: str) -> str | None:
     return parts.join()
 
 
-def find_evidence(value: Mapping[str, Any]) -> tuple[FoundEvidence, ...]:
+def find_evidence(value: Mapping[str, Any], *, beside: bool = False) -> tuple[FoundEvidence, ...]:
     """Return the evidence under the first known key of a value, or of its `metadata`; nothing without one.
+
+    Args:
+        value: a message, or an object with a reply.
+        beside: whether its keys are those of a program, whose `context` may be a user's name: then, as in
+            `metadata`, only lists and sentences are evidence.
 
     Raises:
         FormatError: it has names of passages only.
     """
-    for place in (value, get_object(value, "metadata")):
+    for place, sure in ((value, not beside), (get_object(value, "metadata"), False)):
         own = fold_keys(place)
         for key in NAMES["passages"]:
-            if (given := own.get(fold_name(key))) and not is_nothing(given):
-                found = tuple(extract_evidence(given, key))
-                require_words(found, key)
-                return found
+            given = own.get(fold_name(key))
+            if not given or is_nothing(given) or not (sure or _is_told(given)):
+                continue
+            found = tuple(extract_evidence(given, key))
+            require_words(found, key)
+            return found
     return ()
+
+
+def _is_told(given: Any) -> bool:
+    """Return whether a value is a list of pieces, or a text of several words."""
+    return isinstance(given, list) or (isinstance(given, str) and len(given.split()) > 2)

@@ -60,7 +60,10 @@ def _convert_to_json(value: Any) -> Any:
     if isinstance(value, list):
         return [_convert_to_json(one) for one in value]
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return value.hex()  # an identifier, of which replaced bytes could make two equal
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 

@@ -32,7 +32,7 @@ from hallulab.agents.users.chats import (
     told_in,
 )
 from hallulab.agents.users.personas import MANNERS, names
-from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.chats.formats import format_of, read_chats, without_mapping
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.packs.pack import Persona
@@ -63,11 +63,14 @@ def load_chat_file(path: Path, most: int | None) -> list[Chat]:
     Raises:
         UsageError: something in it is wrong, or no chat has a reply; names file, line and remedy.
     """
-    read = islice(read_chats(path, format_of(path)), most)
-    chats = [
-        Chat(replace_surrogates(place.replace(str(path), path.name, 1)), tuple(one.history(len(one.turns))))
-        for place, one in read
-    ]
+    with without_mapping():
+        read = islice(read_chats(path, format_of(path)), most)
+        chats = [
+            Chat(
+                replace_surrogates(place.replace(str(path), path.name, 1)), tuple(one.history(len(one.turns)))
+            )
+            for place, one in read
+        ]
     if not any(chat.messages for chat in chats):
         raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to summarize.")
     return chats

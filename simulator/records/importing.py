@@ -223,7 +223,10 @@ async def import_chats(
                 f"{about.format}. Leave it out."
             )
         if not counts.conversations:
-            raise UsageError(f"{path}: no conversation in it has a reply, so there is nothing to judge.")
+            read = f" Read as: {reading.describe()}." if reading.describe() else ""
+            raise UsageError(
+                f"{path}: no conversation in it has a reply, so there is nothing to judge.{read}"
+            )
         if about.documents is not None:
             copy_documents(files, Path(about.documents), place / DOCUMENTS)
         told = about.model_copy(

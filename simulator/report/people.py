@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.chats.formats import format_of, read_chats, without_mapping
 from hallulab.scenarios.chats.json_rows import NAME as ROWS
 from hallulab.scenarios.chats.values import read_json_values
 from hallulab.scenarios.errors import UsageError
@@ -105,11 +105,11 @@ def read_reference(path: Path) -> list[Messages]:
         format = None
     if format is None or (format == ROWS and _has_user_turns(path)):
         return _build_messages((f"{path}, {place}", value) for place, _, value in read_json_values(path))
-    chats = (one for _, one in read_chats(path, format))
-    return [
-        Messages((one.scenario, str(number), 0), tuple(turn.user for turn in one.turns))
-        for number, one in enumerate(chats)
-    ]
+    with without_mapping():
+        return [
+            Messages((one.scenario, str(number), 0), tuple(turn.user for turn in one.turns))
+            for number, (_, one) in enumerate(read_chats(path, format))
+        ]
 
 
 def _has_user_turns(path: Path) -> bool:

@@ -68,6 +68,7 @@ ELSEWHERE = {
         read_timestamp read_traces build_turns read_chat_message find_evidence
         read_json_values format_of build_attribute_tree read_rows find_kind open_chats find_separator
         holds_words check_row_order read_row_place read_cells require_words are_names
+        check_step check_turns find_role
     """,
     "called by `make_batch`, `measure` or `judge_blocks`, which are in the table": """
         compare_stems measure_extra_features measure_word_features compute_reply_scores make_terms

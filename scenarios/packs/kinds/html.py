@@ -10,8 +10,8 @@ from hallulab.scenarios.packs.kinds import Extracted, html_markdown, html_marks
 from hallulab.scenarios.packs.kinds.text import decode
 
 _NOT_SAID = (
-    *("head", "script", "style", "template", "noscript", "img", "iframe", "object", "button", "annotation"),
-    *("del", "s", "strike", "nav", "dialog", "annotation-xml"),
+    *("head", "script", "style", "template", "noscript", "img", "iframe", "object", "annotation"),
+    *("del", "s", "strike", "nav", "dialog", "annotation-xml", "canvas", "video", "audio"),
 )
 """Elements that are no part of a page's text, or are struck out."""
 _AROUND = ("aside", "footer")
@@ -85,6 +85,11 @@ def _is_unsaid(element: Tag) -> bool:
     """Return whether an element is not shown, is struck out, or stands around the text."""
     if element.name in _NOT_SAID or element.has_attr("hidden") or element.get("aria-hidden") == "true":
         return True
+    if element.name == "button":
+        # One that opens a text is its question, as in lists of questions; others only do something.
+        return element.find_parent(_HEADINGS) is None and not (
+            element.has_attr("aria-expanded") and " " in element.get_text(" ", strip=True)
+        )
     if element.name == "title" or (element.name == "desc" and element.find_parent("svg")):
         return True
     if element.get("role") in _ROLES or _HIDING.search(str(element.get("style", ""))):

@@ -56,8 +56,9 @@ class _OdtPage:
             for style in find_all(root, "style"):
                 name = get_attribute(style, "name")
                 for properties in find_all(style, "text-properties"):
-                    if get_attribute(properties, "display") == "none":
-                        self._hidden.add(name)
+                    line = get_attribute(properties, "text-line-through-style")
+                    if get_attribute(properties, "display") == "none" or line not in (None, "none"):
+                        self._hidden.add(name)  # struck text, too
                     if (get_attribute(properties, "text-position") or "").startswith("super"):
                         self._raised.add(name)
             for style in find_all(root, "list-style"):

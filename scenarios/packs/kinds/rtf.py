@@ -204,7 +204,7 @@ class _RtfReader:
             case "footnote" if state.destination == "text" and not state.is_note:
                 self._outer, self._paragraph = paragraph, _BegunParagraph()
                 state.is_note, state.is_raised = True, False
-            case "v" | "deleted":
+            case "v" | "deleted" | "strike" | "striked":
                 state.is_hidden = is_on
             case "super":
                 state.is_raised = is_on

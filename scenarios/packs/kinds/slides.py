@@ -144,6 +144,8 @@ def _write_runs(paragraph: Element) -> str:
             case "r" | "fld":
                 text = escape("".join(one.text or "" for one in find_all(run, "t")))
                 properties = next(find_all(run, "rPr"), None)
+                if properties is not None and properties.get("strike", "noStrike") != "noStrike":
+                    continue
                 raised = properties is not None and int(properties.get("baseline", "0").rstrip("%")) > 0
                 written.append(f"<sup>{text}</sup>" if raised else text)
     return "".join(written)

@@ -61,6 +61,8 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
     texts: dict[int, dict[int, str]] = defaultdict(dict)
     # Only the cells that exist: `iter_rows` would make all up to the last one, which may be the 17 billionth.
     for (row, column), cell in sheet._cells.items():
+        if cell.has_style and cell.font.strike:
+            continue
         if text := show(cell.value, cell.number_format):
             texts[row][column] = text
     for merged in sheet.merged_cells.ranges:

@@ -31,6 +31,7 @@ def evidence(folder: Path, **columns: Any) -> list[str]:
         ([{"when": date(2026, 10, 1)}], '{"when": "2026-10-01"}'),
         ([{"fee": Decimal("2.50")}], '{"fee": "2.50"}'),
         ([b"Fee: 200."], "Fee: 200."),
+        ([{"id": b"\xff\x01"}], '{"id": "ff01"}'),
     ],
 )
 def test_what_json_does_not_know_is_a_text(given: Any, text: str, tmp_path: Path) -> None:

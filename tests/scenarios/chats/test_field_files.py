@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hallulab.scenarios.chats.formats import format_of, read_chats
+from hallulab.scenarios.chats.formats import format_of, read_chats, without_mapping
 from hallulab.scenarios.chats.reading import Reading, parse_mapping
 from hallulab.scenarios.errors import UsageError
 
@@ -187,6 +187,20 @@ READ: dict[str, tuple[str, Any, list[Chat]]] = {
           "output": {"contexts": [P]}}],
         ONE,
     ),
+    "messages of a ticket, which is before all of them": (
+        "a.json",
+        [{"id": id, "parent_id": "t", "session_id": "s", "role": role, "text": text}
+         for id, role, text in (("1", "user", Q), ("2", "bot", A))],
+        BARE,
+    ),
+    "messages from new to old, each reply in the second of its question": (
+        "a.jsonl",
+        said(*({**one, "created_at": at} for one, at in ((BOT2, 2), (USER2, 2), (BOT, 1), (USER, 1)))),
+        TWO,
+    ),
+    "a program's context, which is no evidence": (
+        "a.jsonl", [{"inputs": {"question": Q, "context": {"user": "u-1"}}, "outputs": {"answer": A}}], BARE,
+    ),
     "a list of passages for each reply": (
         "a.jsonl", [{"messages": [USER, BOT, USER2, BOT2], "contexts": [[P], [S]]}],
         [[(Q, A, [P]), (R, B, [S])]],
@@ -218,6 +232,19 @@ READ: dict[str, tuple[str, Any, list[Chat]]] = {
     ),
     "cells that stand for nothing": (
         "a.csv", f"question,answer,context\n{Q},{A},#N/A\n{R},{B},-\n", [[(Q, A, [])], [(R, B, [])]],
+    ),
+    "a column for each passage": (
+        "a.csv", f"question,answer,context_1,context_2\n{Q},{A},{P},{S}\n", [[(Q, A, [P, S])]],
+    ),
+    "passages by the names of their documents": (
+        "a.jsonl", [{"question": Q, "answer": A, "context": {"fees.md": P, "may.md": S}}],
+        [[(Q, A, [P, S])]],
+    ),
+    "passages in the row of the question": (
+        "a.csv", f"session,role,content,context\ns,user,{Q},{P}\ns,bot,{A},\n", ONE,
+    ),
+    "a table of Markdown": (
+        "a.csv", f"| question | answer |\n| --- | :-: |\n| {Q} | {A} |\n", BARE,
     ),
     "a table with spaces behind commas": (
         "a.csv", f'question, answer, contexts\n"{Q}", "{A}", "[""{P}""]"\n', ONE,
@@ -275,18 +302,19 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     ),
     "messages from new to old, some at the same time": (
         "a.jsonl",
-        said(*({**one, "created_at": at} for one, at in ((BOT2, 2), (USER2, 2), (BOT, 1), (USER, 1)))),
+        said(*({**one, "created_at": at} for one, at in ((USER2, 2), (BOT, 1), (USER, 1), (USER, 1)))),
         "messages run from new to old, and some have the same time",
     ),
     "several tries of a reply": (
         "a.json",
         [{"message_id": id, "parent_message_id": parent, "session_id": "s", "role": role, "text": text}
          for id, parent, role, text in (("1", "", "user", Q), ("2", "1", "bot", A), ("3", "1", "bot", B))],
-        "`parent_message_id`: another message has '1' before it, too, so the messages are a tree",
+        "`parent_message_id`: several messages have '1' before them, so they are a tree",
     ),
     "messages of many conversations that are not named": (
         "a.json",
-        [{"id": id, "parent_id": None, "role": "user", "text": text} for id, text in (("1", Q), ("2", R))],
+        [{"id": id, "parent_id": parent, "role": role, "text": text} for id, parent, role, text in (
+            ("1", None, "user", Q), ("2", "1", "bot", A), ("3", None, "user", R))],
         "`parent_id`: is empty in several rows, so they are of several conversations.",
     ),
     "turns whose reply stands first": (
@@ -296,6 +324,9 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "turns that begin anew, without a conversation": (
         "a.csv", f"turn,role,content\n1,user,{Q}\n2,bot,{A}\n1,user,{R}\n2,bot,{B}\n",
         "turn '1' is there twice, so the rows are of several conversations. Say which column has these:",
+    ),
+    "messages that are all internal": (
+        "a.json", [note("1", Q, False), note("2", A, False)], "all messages are internal notes, as `public`,",
     ),
     "two lists of rows in one object": (
         "a.json", {"data": [{"question": Q, "answer": A}], "rows": [{"question": R, "answer": B}]},
@@ -322,6 +353,14 @@ def test_a_name_with_commas_can_be_mapped(tmp_path: Path) -> None:
     assert parse_mapping("user=a, reply=b,c") == {"user": "a", "reply": "b,c"}
 
 
+def test_a_command_without_a_mapping_says_where_there_is_one(tmp_path: Path) -> None:
+    told = (
+        "This command has no --map: `hallulab import` has one; give the conversations.jsonl that it writes."
+    )
+    with pytest.raises(UsageError, match=re.escape(told)), without_mapping():
+        read(tmp_path, "a.csv", f"question,answer,response\n{Q},{A},{B}\n")
+
+
 def test_replies_with_thoughts_are_counted_and_kept_as_a_step(tmp_path: Path) -> None:
     thought = f"<think>800?</think>{A}"
     path = tmp_path / "a.jsonl"
@@ -330,6 +369,11 @@ def test_replies_with_thoughts_are_counted_and_kept_as_a_step(tmp_path: Path) ->
     ((_, one),) = read_chats(path, "openai", reading)
     assert [(step.name, step.text) for step in one.turns[0].steps] == [("thoughts", thought)]
     assert reading.notes == ["Replies from which the thoughts of the model were left out: 1."]
+
+
+def test_a_name_that_may_have_passages_is_told(tmp_path: Path) -> None:
+    reading = read(tmp_path, "a.csv", f"question,answer,source_url,sources\n{Q},{A},u,{P}\n")[1]
+    assert reading.notes == ["No passages were read. If sources has them, say so: --map passages=sources."]
 
 
 def test_a_list_that_may_run_from_new_to_old_is_told(tmp_path: Path) -> None:

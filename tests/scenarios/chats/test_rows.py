@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,34 @@ def test_of_excel_the_first_sheet_is_read_and_others_are_named(tmp_path: Path) -
     said, reading = read(tmp_path / "a.xlsx")
     assert said == TWO_HOURS
     assert reading.notes == ["The sheet 'May' was read, and not 'June'."]
+
+
+def test_a_damaged_part_of_excel_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    book = Workbook()
+    book.active.append(["question", "answer"])
+    book.save(path)
+    held = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        begin = archive.getinfo("xl/styles.xml").header_offset + 60
+    held[begin : begin + 40] = bytes(40)
+    path.write_bytes(held)
+    assert refuse(path).startswith(": no table of Excel (")
+
+
+def test_a_column_of_excel_that_is_there_twice_is_refused_and_cells_without_one_are_told(
+    tmp_path: Path,
+) -> None:
+    book = Workbook()
+    for cells in (["question", "answer"], ["How long?", "Two hours.", "a note"]):
+        book.active.append(cells)
+    book.save(tmp_path / "a.xlsx")
+    assert read(tmp_path / "a.xlsx")[1].notes == [
+        "Rows with cells in a column without a name, which are not read: 1."
+    ]
+    book.active["C1"] = "answer"
+    book.save(tmp_path / "a.xlsx")
+    assert refuse(tmp_path / "a.xlsx") == ", row 1: the column 'answer' is there twice. Rename one."
 
 
 def test_another_encoding_is_refused_with_the_remedy(tmp_path: Path) -> None:

@@ -96,6 +96,14 @@ def test_what_is_hidden_or_stands_around_the_text_is_left_out(hidden: str) -> No
     assert read(f"<p>A saw.</p>{hidden}<p>A drill.</p>") == ["A saw.", "A drill."]
 
 
+@pytest.mark.parametrize(
+    "question", ["<h2><button>How long?</button></h2>", "<button aria-expanded=false>How long?</button>"]
+)
+def test_a_question_that_opens_its_answer_is_text(question: str) -> None:
+    assert read(f"{question}<div>Seven days.</div><button>Send</button>")[0].endswith("How long?")
+    assert read(f"{question}<div>Seven days.</div><button>Send</button>")[1:] == ["Seven days."]
+
+
 @pytest.mark.parametrize("about", ["epub:type=footnote", "role=doc-footnote", "class='note warning'"])
 def test_a_note_of_a_page_is_text(about: str) -> None:
     assert read(f"<p>A saw.</p><aside {about}>From May on.</aside>") == ["A saw.", "From May on."]

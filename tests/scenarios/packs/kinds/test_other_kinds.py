@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 
 import pytest
+from openpyxl import Workbook
+from openpyxl.styles import Font
 
 from hallulab.scenarios.packs.kinds import (
     Extracted,
@@ -180,6 +183,7 @@ def test_encrypted_chapters_are_refused() -> None:
         (rb"{\rtf1{\fonttbl{\f0 A;}{\f1\fcharset128 B;}}\f1 \'8b\'e0 5\par}", "金 5"),
         (rb"{\rtf1\uc2 5 \u8364\'a2\'e3 \u-10179??\u-8704??\par}", "5 € 😀"),
         (rb"{\rtf1 a{\v b}c{\deleted d}\par}", "ac"),
+        (rb"{\rtf1 {\strike 8} 5 {\strike0 euros}{\striked1 x}\par}", "5 euros"),
         (rb"{\rtf1 {\*\unknown x}{\pict 0102}{\header h\par}a\bin3 }}}b\par}", "ab"),
         (rb"{\rtf1 {\listtext 3.\tab}Pay\par{\listtext 4.\tab}Go\par}", "3. Pay\n\n4. Go"),
         (rb"{\rtf1 {\stylesheet{\s7 Heading 2;}}\s7 Fees\par\pard Five.\par}", "## Fees\n\nFive."),
@@ -190,6 +194,20 @@ def test_encrypted_chapters_are_refused() -> None:
 )  # fmt: skip
 def test_rtf_yields_its_text(source: bytes, text: str) -> None:
     assert rtf.read(source).text.strip().replace("\\", "") == text
+
+
+def test_struck_text_is_left_out() -> None:
+    struck = ('text:display="none"', 'style:text-line-through-style="solid"')
+    assert "hidden" not in open_document.read(replace_in("report.odt", "content.xml", struck)).text
+    run = "<a:r><a:t>Questions"
+    old = (run, f'<a:r><a:rPr strike="sngStrike"/><a:t>Old</a:t></a:r>{run}')
+    assert "Old" not in slides.read(replace_in("training.pptx", "ppt/slides/slide3.xml", old)).text
+    book, held = Workbook(), io.BytesIO()
+    for cells in (["Tool", "Fee", "New"], ["Saw", 8, 5]):
+        book.active.append(cells)
+    book.active["B2"].font = Font(strike=True)
+    book.save(held)
+    assert workbook.read(held.getvalue()).text.endswith("| Saw | | 5 |")
 
 
 def test_what_is_no_rtf_is_refused() -> None:

@@ -1,0 +1,103 @@
+"""Checks on rows of messages: trees, spans and turns of several conversations are no conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from hallulab.scenarios.chats.cells import is_nothing
+from hallulab.scenarios.chats.reading import fold_name, fold_names
+from hallulab.scenarios.chats.span_files import ROW_PARENTS, is_span_row
+from hallulab.scenarios.chats.values import FormatError, GroupedPart, convert_to_text
+
+_BEFORE = fold_names("parent_message_id parent_uuid parent_message_uuid")
+"""Names of the message before a message, in trees of them."""
+_IDS = fold_names("id message_id uuid")
+
+
+def check_step(cells: Mapping[str, Any]) -> None:
+    """Raise FormatError if a row with a message and its reply stands within another row, as spans do."""
+    name = _find_parent(cells)
+    if name is not None and not is_nothing(cells[name]) and is_span_row(cells):
+        raise FormatError(
+            f"`{name}`: the row is a step within another one, and no reply. Export the spans as JSON or CSV, "
+            "or keep the rows without it."
+        )
+
+
+class MessageTree:
+    """The messages of a file that name the message before them: each may have one after it, at most."""
+
+    def __init__(self) -> None:
+        self._ids = set[tuple[str, str]]()
+        self._before = set[tuple[str, str]]()
+        self._twice = set[tuple[str, str]]()
+        """Conversation and message before it of messages that are not the only ones there."""
+        self._firsts = 0
+
+    def add(self, cells: Mapping[str, Any], session: str, *, unnamed: bool) -> None:
+        """Check a message. A ticket, which is no message of the file, may stand before all of them.
+
+        Args:
+            cells: of its row.
+            session: its conversation.
+            unnamed: whether the file names no conversations.
+
+        Raises:
+            FormatError: another message has the same one before it, or several of an unnamed one have none.
+        """
+        name = _find_parent(cells)
+        if name is None:
+            return
+        if id := next((name for name in cells if fold_name(name) in _IDS), None):
+            self._ids.add((session, convert_to_text(cells[id])))
+        if is_nothing(cells[name]):
+            self._firsts += 1
+        else:
+            before = session, convert_to_text(cells[name])
+            (self._twice if before in self._before else self._before).add(before)
+        for _, parent in self._twice & self._ids:
+            raise FormatError(
+                f"`{name}`: several messages have {parent[:40]!r} before them, so they are a tree, and no "
+                "conversation. Keep one branch of it."
+            )
+        if unnamed and self._firsts > 1 and self._before:
+            raise FormatError(
+                f"`{name}`: is empty in several rows, so they are of several conversations. Say which column "
+                "has these: --map session=NAME."
+            )
+
+
+def _find_parent(cells: Mapping[str, Any]) -> str | None:
+    return next((name for name in cells if fold_name(name) in (*ROW_PARENTS, *_BEFORE)), None)
+
+
+def check_turns(session: str, parts: Sequence[GroupedPart], *, unnamed: bool) -> None:
+    """Check that messages with the same turn are a message of the user and then a reply.
+
+    Args:
+        session: the conversation.
+        parts: its rows, sorted.
+        unnamed: whether the file names no conversations.
+
+    Raises:
+        FormatError: a reply stands first, or the numbers begin anew where no conversation is named.
+    """
+    for before, part in pairwise(parts):
+        (by, given, *_), (_, also, *_) = before.value["order"], part.value["order"]
+        roles = [[said["role"] for said in one.value["said"]] for one in (before, part)]
+        if by != "turn" or given != also:
+            continue
+        if roles == [["assistant"], ["user"]]:
+            raise FormatError(
+                f"the reply of turn {given[:40]!r} of the conversation {session[:40]!r} stands before the "
+                "user's message. Give each message a number of its own, or sort them.",
+                part.value["place"],
+            )
+        if unnamed and roles[0] == roles[1]:
+            raise FormatError(
+                f"turn {given[:40]!r} is there twice, so the rows are of several conversations. Say which "
+                "column has these: --map session=NAME.",
+                part.value["place"],
+            )
