@@ -20,7 +20,7 @@ from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.files.yaml_text import read_value
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.near_names import suggest_name
-from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, compute_rater_agreement
+from hallulab.simulator.bench.baselines import FLAG_ALL, FLOOR, MAJORITY, compute_rater_agreement
 from hallulab.simulator.bench.document import build_document
 from hallulab.simulator.bench.planted import FILE as PLANTED
 from hallulab.simulator.bench.planted import is_planted
@@ -47,9 +47,6 @@ from hallulab.simulator.show.columns import format_csv
 from hallulab.simulator.show.html import render_page
 
 ANNOTATED = "gold"
-
-FLOOR = "lexical"
-"""The simple detector that every table has, for comparison."""
 
 
 async def run_bench(options: BenchOptions) -> Results:
