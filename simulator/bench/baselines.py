@@ -31,6 +31,8 @@ from hallulab.simulator.statistics.intervals import Interval, Rounded
 
 FLAG_ALL = "flag-all"
 MAJORITY = "majority"
+FLOOR = "lexical"
+"""The simple detector that every table has, for comparison."""
 
 
 def flag_all(replies: Sequence[LabelledReply]) -> Evaluation:

@@ -20,7 +20,7 @@ from hallulab.scenarios.files.data_files import expand_home, is_file, is_folder
 from hallulab.scenarios.files.yaml_text import read_value
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.near_names import suggest_name
-from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, compute_rater_agreement
+from hallulab.simulator.bench.baselines import FLAG_ALL, FLOOR, MAJORITY, compute_rater_agreement
 from hallulab.simulator.bench.document import build_document
 from hallulab.simulator.bench.planted import FILE as PLANTED
 from hallulab.simulator.bench.planted import is_planted
@@ -47,9 +47,6 @@ from hallulab.simulator.show.columns import format_csv
 from hallulab.simulator.show.html import render_page
 
 ANNOTATED = "gold"
-
-FLOOR = "lexical"
-"""The simple detector that every table has, for comparison."""
 
 
 async def run_bench(options: BenchOptions) -> Results:
@@ -83,7 +80,10 @@ async def run_bench(options: BenchOptions) -> Results:
         groups = set[str]().union(*(split.tested_groups for split in splits))
         measurable = [reply for reply in data if reply.group in groups]
         if not measurable:
-            raise UsageError(f"{options.dataset}: no labelled reply is left to judge.")
+            raise UsageError(
+                f"{options.dataset}: no labelled reply is left to judge. Give each a `label` or `spans` "
+                "(docs/labelled-data.md)."
+            )
         tested = choose_replies(measurable, options.limit, experiment.seed)
         validation = CrossValidation(splits, tested, experiment.measured_at_once, options.quiet)
         rounds = _list_rounds(experiment, sweep)

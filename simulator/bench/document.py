@@ -58,7 +58,7 @@ _HOW_TUNED = (
 )
 _HOW_MEASURED = (
     "Intervals: 95%, over groups of replies that share their source. Tuned: threshold with the best "
-    "F1 on the other half of the groups. Oracle: the best single threshold on these scores, chosen on these "
+    "F1 on the other half of the groups. Maximum: the best single threshold on these scores, chosen on these "
     "very items; flags that are not one threshold can do better. ECE: ten bins of equal width. Flag-all and "
     "majority are floors that need no detector."
 )

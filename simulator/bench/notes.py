@@ -9,10 +9,11 @@ from hallulab.scenarios.text.wording import (
     choose_noun,
     format_count,
     format_number,
+    join_names,
     render_one_line,
     shorten_line,
 )
-from hallulab.simulator.bench.baselines import FLAG_ALL, MAJORITY, RaterAgreement
+from hallulab.simulator.bench.baselines import FLAG_ALL, FLOOR, MAJORITY, RaterAgreement
 from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
 from hallulab.simulator.bench.results import BenchData, BenchReport
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
@@ -21,12 +22,39 @@ from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, explain_
 
 
 def render_headlines(report: BenchReport) -> list[str]:
-    """Say what failed, where it is much, and on how many of the replies is measured, where not on all."""
+    """Say what failed, where it is much; on how many replies is measured, if not on all; and the finding."""
     data = report.data
     if not data.part:
-        return [*report.warnings]
+        return [*report.warnings, *render_finding(report)]
     learnt = "" if data.folds or not data.trained_on else f"; {_describe_training(data)}"
-    return [*report.warnings, f"Measured on {data.part}{learnt}."]
+    return [*report.warnings, f"Measured on {data.part}{learnt}.", *render_finding(report)]
+
+
+_RANKED = 5
+"""Detectors that the finding names; of more, the best."""
+
+
+def render_finding(report: BenchReport) -> list[str]:
+    """Set the detectors beside counting words by AUROC of replies; nothing without both, and of a sweep."""
+    rows = [row for row in report.at("response") if isinstance(row, LevelRow)]
+    known = {row.detector: row.auroc for row in rows if row.auroc is not None}
+    floor = known.pop(FLOOR, None)
+    known = {name: auroc for name, auroc in known.items() if name not in (FLAG_ALL, MAJORITY)}
+    if floor is None or not known or report.sweep is not None:
+        return []
+    intervals = {}
+    for one in report.comparisons:
+        if (one.level, one.metric) == ("response", "auroc") and FLOOR in (one.a, one.b) and one.ci95:
+            low, high = one.ci95
+            intervals[one.b if one.a == FLOOR else one.a] = -high if one.a == FLOOR else low
+    ranked = sorted(known, key=lambda name: (-known[name], name))
+    named = [f"{name} {known[name]:.3f}" for name in ranked[:_RANKED]]
+    told = f"AUROC of replies: {', '.join(named)}, counting words ({FLOOR}) {floor:.3f}."
+    if not intervals.keys() & known.keys():
+        return [f"{told} Too few groups to say which are better than counting words beyond the noise."]
+    better = [name for name in ranked if intervals.get(name, 0) > 0]
+    are = "are" if len(better) > 1 else "is"
+    return [f"{told} {join_names(better) or 'None'} {are} better than counting words beyond the noise."]
 
 
 def _describe_training(data: BenchData) -> str:
@@ -73,20 +101,22 @@ def render_data_notes(data: BenchData) -> list[str]:
 def render_interval_notes(report: BenchReport) -> list[str]:
     """Explain why numbers of detectors have no interval; those of the floors never vary."""
     found = []
+    too_few: dict[str, list[str]] = {}
     for level in report.levels:
         rows = report.at(level)
-        too_few = explain_no_interval(rows[0].groups, "group")
+        reason = explain_no_interval(rows[0].groups, "group")
         detectors = [row for row in rows if row.detector not in (FLAG_ALL, MAJORITY)]
         lacking = [row.detector for row in detectors if _is_interval_missing(row)]
-        if too_few is not None:
-            found.append(f"{level} level: {too_few}.")
+        if reason is not None:
+            too_few.setdefault(reason, []).append(level)
         elif lacking:
             found.append(
                 f"{level} level, {', '.join(lacking)}: no interval with fewer than {LEAST_FOR_INTERVAL} "
                 "groups (for AUROC and balanced accuracy: of positives, and of negatives), if a number is "
                 "not defined without one of them, or if it is the same without each."
             )
-    return found
+    told = [f"{join_names(levels)} level: {reason}." for reason, levels in too_few.items()]
+    return [*told, *found]
 
 
 def _is_interval_missing(row: AnyRow) -> bool:

@@ -46,7 +46,7 @@ LEVELS = (
            beside="f1_ci95", short="F1", brief=True),
     Column("F1, tuned", "thresholds.tuned.f1",
            "at the threshold that is best on the other half of the groups", _THREE, short="F1\ntun."),
-    Column("F1, oracle", "thresholds.oracle.f1",
+    Column("F1, maximum", "thresholds.oracle.f1",
            "at the threshold that is best on these very items: no result", _THREE, short="F1\nmax"),
     Column("Accuracy", "accuracy", "share of the items that are decided rightly", _THREE),
     Column("Balanced accuracy", "balanced_accuracy",

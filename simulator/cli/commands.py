@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from hallulab.simulator.cli.options import add_command
+from hallulab.simulator.records.run_files import require_run
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class LazyCommand:
     """Name of the function there, or of a group of functions."""
     help: str = ""
     """For the help that lists the commands, in place of the function's docstring; at most 64 characters."""
+    reads_run: bool = False
+    """Whether its argument is a run folder."""
 
     def build(self, name: str) -> Any:
         """Import the function, and return its parser."""
@@ -61,13 +65,13 @@ COMMANDS: Mapping[str, Mapping[str, LazyCommand]] = {
         ),
     },
     "Read": {
-        "report": LazyCommand("report", "report", "Recompute the tables and the page of a run."),
+        "report": LazyCommand("report", "report", "Recompute the tables and the page of a run.", True),
         "view": LazyCommand("report", "view", "Serve pages over runs on this machine until Ctrl-C."),
         "compare": LazyCommand(
             "report", "compare", "Compare runs: verdicts, rates, costs, and what was changed."
         ),
         "gate": LazyCommand("report", "gate", "Check a run against a baseline, and fail if it is worse."),
-        "realism": LazyCommand("report", "realism", "Compare simulated users' messages with people's."),
+        "realism": LazyCommand("report", "realism", "Compare simulated users' messages with people's.", True),
     },
     "Measure detectors": {
         "bench": LazyCommand(
@@ -79,7 +83,7 @@ COMMANDS: Mapping[str, Mapping[str, LazyCommand]] = {
         "import": LazyCommand("data", "import_", "Write your own chats as a run folder."),
         "export": LazyCommand("data", "export", "Write a run in a format of other tools, or for `bench`."),
         "annotate": LazyCommand(
-            "data", "annotate", "Draw the turns to label next, or add labels of a sheet."
+            "data", "annotate", "Draw the turns to label next, or add labels of a sheet.", True
         ),
         "make-data": LazyCommand("data", "make_data", "Make labelled data that `bench` reads."),
     },
@@ -116,6 +120,21 @@ class Commands(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**{**attributes, "commands": _Loaded()})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments up to the name of the command.
+
+        A folder right behind it is looked at here: reading the others imports pydantic, which takes longer
+        than all else of a command that finds no run.
+
+        Raises:
+            UsageError: the folder is no run folder.
+        """
+        if len(args) > 1 and "--help" not in args and not args[1].startswith("-"):
+            place = next((group[args[0]] for group in COMMANDS.values() if args[0] in group), None)
+            if place is not None and place.reads_run:
+                require_run(Path(args[1]))
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: typer.Context | None) -> list[str]:  # type: ignore[override]
         """Return the names of the commands that the help shows."""

@@ -109,6 +109,8 @@ def build_experiment(text: YamlText | None, path: Path | None, flags: Mapping[st
     flaw = find_unwritable(given)
     if flaw is not None:
         raise UsageError(f"field `{'.'.join(map(str, flaw[0]))}`: {flaw[1]}. Correct it.")
+    if text is not None and (path is None or find_run_folder(path) is None):
+        given |= {field: _choose_own(text.data.get(field), given[field]) for field in _LISTS & given.keys()}
     values = put_over(text.data if text else {}, given)
     known = CATALOGUE.get(str(values.get("model")).lower())
     try:
@@ -128,6 +130,19 @@ def build_experiment(text: YamlText | None, path: Path | None, flags: Mapping[st
     beside = None if path is None or "scenario" in given else path.parent
     found = experiment.model_copy(update={"scenario": locate_pack(experiment.scenario, beside)})
     return found.with_places_of(experiment)
+
+
+_LISTS = frozenset({"chatbots", "detectors"})
+
+
+def _choose_own(listed: Any, names: Any) -> list[Any]:
+    """Replace names that a file gives to components of another kind by these components."""
+    own = {
+        one["name"]: one
+        for one in (listed if isinstance(listed, list) else [])
+        if isinstance(one, dict) and isinstance(one.get("name"), str) and one.get("kind") is not None
+    }
+    return [own.get(name, name) if isinstance(name, str) else name for name in names]
 
 
 def write_yaml(experiment: Experiment) -> str:

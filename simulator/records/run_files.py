@@ -53,7 +53,8 @@ def require_run(folder: Path) -> None:
         UsageError: it has none, or one in a file and one in shards.
     """
     if not has_journal(folder):
-        raise UsageError(
-            f"{folder} is no run folder: it has no {CONVERSATIONS}. "
-            "Make one with `hallulab run --out DIR` or `hallulab run --no-judge --out DIR`."
+        inside = sorted(path.parent for path in folder.glob(f"*/{CONVERSATIONS}")) if folder.is_dir() else []
+        remedy = (
+            f"Give one in it, such as {inside[0]}" if inside else "Make one with `hallulab run --out DIR`"
         )
+        raise UsageError(f"{folder} is no run folder: it has no {CONVERSATIONS}. {remedy}.")

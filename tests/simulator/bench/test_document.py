@@ -24,6 +24,7 @@ from hallulab.simulator.bench.notes import (
     render_chat_friedman_lines,
     render_data_notes,
     render_friedman_line,
+    render_headlines,
     render_interval_notes,
     render_notes,
     render_reason_lines,
@@ -64,6 +65,27 @@ def test_one_group_is_not_called_groups() -> None:
     assert printed("d", groups=1)[1] == "response level: 12 replies in 1 group, 66.7% hallucinated"
 
 
+@pytest.mark.parametrize(
+    ("scores", "groups", "verdict"),
+    [
+        ((0.9, 0.1), 12, "d is better than counting words beyond the noise."),
+        ((0.1, 0.9), 12, "None is better than counting words beyond the noise."),
+        ((0.9, 0.1), 5, "Too few groups to say which are better than counting words beyond the noise."),
+    ],
+)
+def test_the_finding_sets_detectors_beside_counting_words(
+    scores: tuple[float, float], groups: int, verdict: str
+) -> None:
+    replies = [reply(*([(0, 5)] if n % 2 else []), group=str(n % groups)) for n in range(24)]
+    own = [judged(score=scores[0] if n % 2 else scores[1]) for n in range(24)]
+    words = [judged(score=0.5 + n % 3 / 10) for n in range(24)]
+    report = measure([evaluation(replies, *words, name="lexical"), evaluation(replies, *own, name="d")], DATA)
+    [told] = render_headlines(report.report)
+    assert (
+        told == f"AUROC of replies: d {float(scores[0] > 0.5):.3f}, counting words (lexical) 0.500. {verdict}"
+    )
+
+
 def test_what_failed_stands_first() -> None:
     assert printed("d")[0] == "Detector d failed on 4 of 12 replies (33%). Reason: no answer."
 
@@ -95,7 +117,10 @@ def test_replies_that_a_limit_leaves_out_are_told_first() -> None:
 
 def test_too_few_groups_have_the_reason_in_place_of_intervals() -> None:
     lines = printed("d", groups=5)
-    assert "response level: 5 groups; 6 needed for an interval." in lines
+    assert (
+        " ".join(lines).count("response, sentence, word and span level: 5 groups; 6 needed for an interval.")
+        == 1
+    )
     assert not any("[" in line and "95%" not in line for line in lines)
 
 

@@ -225,7 +225,8 @@ def test_an_export_for_annotators_says_that_it_has_no_labels(hallulab: Hallulab,
         "no line has a label: fill in `label` or `spans` before `hallulab bench` reads them, or give "
         "--detector\n",
     )
-    assert hallulab("bench", out).err == f"error: {out}: no labelled reply is left to judge.\n"
+    unlabelled = "no labelled reply is left to judge. Give each a `label` or `spans` (docs/labelled-data.md)."
+    assert hallulab("bench", out).err == f"error: {out}: {unlabelled}\n"
 
 
 def test_export_of_an_unknown_detector_is_refused(hallulab: Hallulab, tmp_path: Path) -> None:

@@ -50,6 +50,19 @@ def test_flags_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> N
     assert (experiment.seed, experiment.limit, experiment.repeats) == (3, 2, 1)
 
 
+def test_a_flag_names_components_of_the_file(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, "detectors:\n  - {name: strict, kind: metarag, options: {tau: 0.3}}\n  - combined\n"
+    )
+    flags = {"detectors": ["lexical", "strict"]}
+    assert load_experiment(path, flags).detectors == (
+        Component(name="lexical", kind="lexical"),
+        Component(name="strict", kind="metarag", options={"tau": 0.3}),
+    )
+    (tmp_path / "conversations.jsonl").touch()  # of a stranger's folder a flag takes no component
+    assert load_experiment(path, flags).detectors[1] == Component(name="strict", kind="strict")
+
+
 def test_a_catalogue_models_defaults_yield_to_file_and_flags(tmp_path: Path) -> None:
     experiment = load_experiment(None, {"model": "SmolLM2-135M"})
     assert (experiment.max_turns, experiment.reply_tokens, experiment.top_k) == (2, 40, 2)

@@ -49,6 +49,11 @@ def test_a_line_of_the_wrong_shape_is_named(folder: RunFolder) -> None:
 def test_a_folder_without_journal_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"is no run folder: it has no conversations\.jsonl"):
         RunFolder(tmp_path).require()
+    run = RunFolder(tmp_path / "demo")
+    run.path.mkdir()
+    run.conversations.touch()
+    with pytest.raises(UsageError, match=f"Give one in it, such as {run.path}\\.$"):
+        RunFolder(tmp_path).require()
 
 
 def test_clearing_leaves_other_files_alone(tmp_path: Path) -> None:
