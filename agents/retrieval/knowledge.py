@@ -340,7 +340,7 @@ class KnowledgeBase:
 QUERY_TOKENS = 60
 """Limit of a reformulated query, in tokens."""
 
-_FENCE = re.compile(r"^\s*```[\w-]*\s*$", re.MULTILINE)
+_FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*$", re.MULTILINE)
 _LABEL = re.compile(
     r"\A(?:[\s*_#>]*(?:user|assistant|query|question|rewritten[^:\n]*)[*_ ]*:[*_ ]*)+", re.IGNORECASE
 )
