@@ -184,7 +184,10 @@ class VectorTable:
             unsettled = [
                 index
                 for index in unsettled
-                if limit < self._rows and found[index][counts[index] - 1][1] <= found[index][-1][1]
+                # Of a vector of zeros no row is near.
+                if limit < self._rows
+                and found[index]
+                and found[index][counts[index] - 1][1] <= found[index][-1][1]
             ]
             wanted *= 2
         return [ranked[:count] for ranked, count in zip(found, counts, strict=True)]
@@ -350,6 +353,7 @@ class KnowledgeBase:
 QUERY_TOKENS = 60
 """Limit of a reformulated query, in tokens."""
 
+_FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*$", re.MULTILINE)
 _LABEL = re.compile(
     r"\A(?:[\s*_#>]*(?:user|assistant|query|question|rewritten[^:\n]*)[*_ ]*:[*_ ]*)+", re.IGNORECASE
 )
@@ -380,8 +384,8 @@ async def reformulate(session: Session, history: Sequence[Message], question: st
 
 
 def tidy_query(text: str) -> str:
-    """Return the first line of a model's query, without labels and outer quotation marks. May be empty."""
-    line = _LABEL.sub("", text.strip()).strip().split("\n", 1)[0].strip()
+    """Return the first line of a model's query, without labels, fences and outer quotes; may be empty."""
+    line = _LABEL.sub("", _FENCE.sub("", text).strip()).strip().split("\n", 1)[0].strip()
     if len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`":
         line = line[1:-1].strip()
     return line

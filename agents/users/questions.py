@@ -29,7 +29,8 @@ _COMMAND = re.compile(
 KEYWORDS = 8
 """Most words that are typed into a search box."""
 _PERSON = re.compile(
-    r"\b(?:she|he)(?: (?P<verb>is|was|has|does|(?!always|perhaps|sometimes)\w+[^\Ws]s))?\b"
+    r"\b(?:she|he)(?P<self> (?:her|him)self)?"
+    r"(?: (?P<verb>is|was|has|does|(?!always|perhaps|sometimes)\w+[^\Ws]s))?\b"
     r"|\bhim\b|\b(?P<own>his|her)(?= \w)(?! (?:and|or|as|at|by|for|from|in|of|on|to|when|while|with)\b)"
     r"|\bher\b",
     re.IGNORECASE,
@@ -131,10 +132,12 @@ def turn_to_first_person(text: str) -> str:
             return "my"
         if found[0].lower() in ("him", "her"):
             return "me"
-        verb = found["verb"]
-        return "I" if verb is None else f"I {_IRREGULAR.get(verb) or _find_plain_form(verb)}"
+        verb, subject = found["verb"], "I myself" if found["self"] else "I"
+        return subject if verb is None else f"{subject} {_IRREGULAR.get(verb) or _find_plain_form(verb)}"
 
-    return _PERSON.sub(own, text)
+    said = _PERSON.sub(own, text)
+    # Without `she` or `he` it is about somebody else: a buyer who works by himself.
+    return re.sub(r"\b(?:her|him)self\b", "myself", said) if re.search(r"\bI\b", said) else said
 
 
 def _find_plain_form(verb: str) -> str:

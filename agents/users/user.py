@@ -34,6 +34,7 @@ from hallulab.agents.models.prompt import ChatMessage, format_dialogue, load_pro
 from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import EVEN_ODDS, find_catalogue_name, read_tuned_number
 from hallulab.agents.users.act_rules import (
+    ANNOYED,
     BESIDE,
     Moment,
     complete_by_rule,
@@ -166,7 +167,7 @@ class SimulatedUser:
                 text = await self._act(session, history, act, goal)
         except ModelError as error:
             raise UserFailed(str(error), session.calls) from error
-        named = goal if act is None or act in NAMES_GOAL else None
+        named = goal if act is None or (act in NAMES_GOAL and text not in ANNOYED) else None
         return UserMove(text=text, act=act, calls=tuple(session.calls), goal=named)
 
     async def _ask(

@@ -156,10 +156,9 @@ def _draw_test_documents(
             moved = False
             for names in generator.sample(movable, len(movable)):
                 other = tested - names if names <= tested else tested | names
-                reached, *counts = move(names, tested, other, cut, found)
+                reached, cut_then, found_then = move(names, tested, other, cut, found)
                 if reached < cost:
-                    tested, cost, moved = other, reached, True
-                    cut, found = counts
+                    tested, cost, cut, found, moved = other, reached, cut_then, found_then, True
         if fewest_cut is None or cost < fewest_cut[0]:
             fewest_cut = cost, tested
     assert fewest_cut is not None

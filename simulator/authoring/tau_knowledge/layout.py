@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record, is_folder, read_text
@@ -46,12 +46,15 @@ class _SourceRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
 class SourceDocument(_SourceRecord):
     """A document of the knowledge base."""
 
     id: str = Field(min_length=1)
-    title: str = Field(min_length=1)
-    content: str = Field(min_length=1)
+    title: Text
+    content: Text
 
     @property
     def name(self) -> str:

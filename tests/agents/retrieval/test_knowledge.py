@@ -57,6 +57,10 @@ async def test_asking_for_more_than_there_is_gives_all(tmp_path: Path) -> None:
     assert len(await knowledge(tmp_path).search("complaint", 50)) == 3
 
 
+async def test_a_query_without_a_word_that_the_embedder_knows_finds_nothing(tmp_path: Path) -> None:
+    assert await knowledge(tmp_path).search("\N{THUMBS UP SIGN}", 1) == ()
+
+
 async def test_asking_for_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="k is 0; a search asks for at least one passage"):
         await knowledge(tmp_path).search("complaint", 0)

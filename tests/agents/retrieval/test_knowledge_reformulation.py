@@ -46,6 +46,9 @@ async def test_an_empty_query_is_an_error() -> None:
         ("'how?'", "how?"),
         ("how?\nor", "how?"),
         ("", ""),
+        ("```\nhow?\n```", "how?"),
+        ("```text\r\nhow?\r\n```", "how?"),
+        ("```", ""),
     ],
 )
 def test_labels_and_quotation_marks_are_taken_off(text: str, query: str) -> None:

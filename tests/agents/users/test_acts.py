@@ -117,9 +117,11 @@ async def test_a_command_has_no_question(said: str, text: str) -> None:
     assert move.text in (text, *(f"{opening} {text}" for opening in REQUESTS["commands"]))
 
 
-async def test_a_command_that_was_given_before_is_followed_by_annoyance() -> None:
+async def test_a_command_that_was_given_before_is_followed_by_annoyance_that_names_no_goal() -> None:
     told = (Message(role="user", text="Tell me the fee for my case"), UNASKED[1])
-    assert (await say("commands", ["And the fee?"], told))[0].text in ANNOYED
+    move, _ = await say("commands", ["And the fee?"], told)
+    assert (move.text in ANNOYED, move.goal) == (True, None)
+    assert (await say("commands", ["Tell me the fee."]))[0].goal == "Learn the fee for her case"
 
 
 @pytest.mark.parametrize(

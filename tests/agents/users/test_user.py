@@ -349,6 +349,12 @@ def test_thanks_and_facts_ask_nothing(message: str) -> None:
         ),
         ("Learn which time limit matters for her", "Can you tell me which time limit matters for me?"),
         ("Learn whether she tries or he goes", "Can you tell me whether I try or I go?"),
+        ("Learn how he himself gets back what he paid", "Can you tell me how I myself get back what I paid?"),
+        ("Learn whether she has a claim herself", "Can you tell me whether I have a claim myself?"),
+        (
+            "Learn whether a buyer who works by himself is a consumer",
+            "Can you tell me whether a buyer who works by himself is a consumer?",
+        ),
         ("Get a draft of the notice", "Can you give me a draft of the notice?"),
         ("File her complaint", "Can you help me to file my complaint?"),
     ],

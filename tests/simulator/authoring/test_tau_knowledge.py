@@ -123,6 +123,16 @@ WRONG: list[tuple[dict[str, Any] | str, str]] = [
 ]
 
 
+def test_a_document_without_a_text_is_named_by_its_own_file(
+    hallulab: CommandLine, checkout: Path, tmp_path: Path
+) -> None:
+    path = next(checkout.rglob("documents")) / "blank.json"
+    path.write_text(json.dumps({"id": "doc_blank_001", "title": "Blank", "content": " \n "}))
+    ended = hallulab(*MAKE, checkout, "--out", tmp_path / "p")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert ended.err.startswith(f"error: {path}: content: ")
+
+
 @pytest.mark.parametrize(("content", "complaint"), WRONG, ids=[complaint for _, complaint in WRONG])
 def test_a_wrong_task_is_one_sentence(
     hallulab: CommandLine, checkout: Path, tmp_path: Path, content: dict[str, Any] | str, complaint: str
