@@ -45,7 +45,7 @@ class Bot:
     here: str
 
     @property
-    def configuration(self) -> dict[str, str]:
+    def configuration(self) -> dict[str, Any]:
         """The first message to its process."""
         return {"kind": self.kind, "target": self.target, "here": self.here}
 
@@ -87,9 +87,15 @@ class PreparedBot:
                 return self._forks.fork()
         return WorkerProcess([self.bot.python, str(LOOP), str(WORKER)], os.environ)
 
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """The first message to a process; one of the first is asked for what it imports."""
+        tells = self._forks is not None and not self._has_learnt
+        return {**self.bot.configuration, "tells_imports": tells}
+
     def learn(self, imports: object) -> None:
         """Have a library's modules imported before the next forks that the first reply has imported."""
-        if self._forks is not None and isinstance(imports, list) and imports and not self._has_learnt:
+        if self._forks is not None and isinstance(imports, list) and not self._has_learnt:
             self._has_learnt = True
             self._forks.teach([name for name in imports if isinstance(name, str)])
 
@@ -168,7 +174,7 @@ class BotProcess:
                 self._process = process
                 if self._unwanted:
                     process.stop()
-            message = _exchange(process, bot.configuration, LOADING_SECONDS)
+            message = _exchange(process, self._prepared.configuration, LOADING_SECONDS)
         except WorkerError as error:
             raise ChatbotError(f"{bot.target}: {error}.") from error
         if message.get("ready") is not True:

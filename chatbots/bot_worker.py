@@ -4,11 +4,12 @@ Needs the standard library only; runs on Python 3.9 and later.
 
 | from | message |
 |---|---|
-| us, first | `{"kind": "callable" or "autogen", "target": "module:attribute", "here": DIR}` |
+| us, first | `{"kind": "callable" or "autogen", "target": "module:attribute", "here": DIR, …}` |
 | worker | `{"ready": true}`, or `{"fatal": "why"}` |
 | us | `{"id", "dialogue": [{"role", "content"}, …]}` |
-| worker | `{"id", "answer": VALUE}`, the first one with `imported`, or `{"id", "error": "Type: message"}` |
+| worker | `{"id", "answer": VALUE}`, or `{"id", "error": "Type: message"}` |
 
+If the first message has `"tells_imports": true`, the first answer has `imported`: the modules that it needed.
 `VALUE` is what the bot returned. An object that JSON lacks becomes `{"python object": repr, "type": class}`.
 """
 
@@ -19,6 +20,7 @@ import importlib
 import inspect
 import math
 import sys
+import threading
 from collections import UserString
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +30,9 @@ from __main__ import reason_of  # the main loop
 
 LONGEST_REPR = 10_000
 """Characters kept of an object that is no reply."""
+
+ENDING_SECONDS = 1.0
+"""Time for a thread to end that has nothing left to do. One that stays is found, and nothing is forked."""
 
 HANDOFF = "transfer_to_"
 """Beginning of the names of AutoGen's handoff tools, whose results are no evidence."""
@@ -52,6 +57,9 @@ def prepare(configuration: dict[str, Any]) -> None:
     if openai is not None:
         with suppress(Exception):  # another version: each fork does by itself what it needs
             asyncio.run(warm_client(openai))
+        for thread in threading.enumerate():  # which the client has started, and ends by itself
+            if thread is not threading.main_thread():
+                thread.join(ENDING_SECONDS)
 
 
 def import_bot(configuration: dict[str, Any]) -> Any:
@@ -68,17 +76,20 @@ def import_bot(configuration: dict[str, Any]) -> Any:
 
 
 async def warm_client(openai: Any) -> None:
-    """Read one answer with the openai client, which builds its types at the first: 12 ms of a processor."""
+    """Read one answer with the openai client, which builds its types at the first: 30 ms of a processor."""
     httpx = sys.modules.get("httpx2") or sys.modules["httpx"]  # openai moved from this to that
-    message = {"role": "assistant", "content": ""}
-    choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+    message = {"role": "assistant", "content": "", "refusal": None, "tool_calls": None}
+    choices = [{"index": 0, "finish_reason": "stop", "logprobs": None, "message": message}]
     answer = {"id": "", "object": "chat.completion", "created": 0, "model": "", "choices": choices}
+    answer["usage"] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
     transport = httpx.MockTransport(lambda request: httpx.Response(200, json=answer))
     async with httpx.AsyncClient(transport=transport, trust_env=False) as http:
         client = openai.AsyncOpenAI(base_url="http://localhost/v1", api_key="none", http_client=http)
         # Named, it is imported; not called, since a tracer of the user's may have wrapped its `create`.
         _ = client.chat.completions
         await client.post("/chat/completions", cast_to=openai.types.chat.ChatCompletion, body={})
+        asked = openai.types.chat.completion_create_params.CompletionCreateParamsNonStreaming
+        await openai._utils.async_maybe_transform({"messages": [message], "model": ""}, asked)
 
 
 class Worker:
@@ -98,7 +109,7 @@ class Worker:
         else:
             self._bot = AutoGen(self._agent(configuration["target"], found)).reply
 
-        self._known: frozenset[str] | None = frozenset(sys.modules)
+        self._known = frozenset(sys.modules) if configuration.get("tells_imports") else None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the bot's answer to a dialogue."""

@@ -12,9 +12,10 @@ Runs as a script on Python 3.9 and later. `WORKER.py` is as `worker_loop.py` say
 | us, at most once | `{"imports": ["module", …]}`: what a worker has imported since, and all will |
 | us, for each fresh worker | a byte, with four descriptors: for its input, output and errors, and a socket |
 
-The fresh worker goes on in `worker_loop.py` as if it had been started by itself. The process between plays
-the supervisor's part (`supervisor.py`): when the other end of that socket closes, or the worker ends, it ends
-all the worker's descendants, and writes the exit code to the socket.
+The fresh worker goes on in `worker_loop.py` as if it had been started by itself. The script plays the
+supervisor's part (`supervisor.py`): when the other end of that socket closes, or the worker ends, it ends all
+the worker's descendants, and writes the exit code to the socket. A worker adopts those of its descendants
+that lose their parent, so that whom the script has adopted is left of a worker that has ended.
 
 `shares` names what forks would share though each process must have its own. If there is any, nothing is
 forked, and the script ends.
@@ -36,6 +37,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from types import FrameType, ModuleType
@@ -45,8 +47,12 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LONGEST_PACKET = 1 << 16
 """Bytes of the configuration at most."""
+LEAVING_SECONDS = 0.1
+"""Time for the system to be done with a thread that has ended."""
 _NAMES_COME_FROM: list[tuple[Any, str]] = [(os, "urandom"), (random, "_urandom"), (os, "getpid")]
 STANDARD_LIBRARY = os.path.dirname(os.__file__)
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def main(loop: str, worker: str) -> None:
@@ -77,26 +83,37 @@ def main(loop: str, worker: str) -> None:
         return
     gc.collect()
     gc.freeze()  # a fork that collects garbage would else copy all that the import made
+    _set_of_linux(PR_SET_CHILD_SUBREAPER, 1)
+    kept = {number: signal.signal(number, signal.SIG_IGN) for number in _STOPS}
+    living = _Living()
+    above = os.getpid()
     while True:
+        living.wait_for(asked.fileno())
         packet, given, _, _ = socket.recv_fds(asked, LONGEST_PACKET, 4)
         if packet.startswith(b"{"):
             _import_all(json.loads(packet)["imports"])
             continue
         if len(given) < 4:
             return
-        with contextlib.suppress(ChildProcessError):  # nobody has been forked yet
-            while os.waitpid(-1, os.WNOHANG)[0]:  # else those that have ended stay as zombies
-                pass
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the worker may have put anything there
                 stream.flush()
+        made = None
         with contextlib.suppress(OSError):  # without a fork, the descriptors close, which tells it
-            if os.fork() == 0:
-                asked.close()
-                told.close()
-                _start_worker(given, frame, worker)
-        for each in given:
+            made = os.fork()
+        if made == 0:
+            for number, handler in kept.items():
+                signal.signal(number, handler)
+            asked.close()
+            told.close()
+            living.close()
+            _start_worker(given, above, frame, worker)
+        for each in given[:3]:
             os.close(each)
+        if made is None:
+            os.close(given[3])
+        else:
+            living.add(made, given[3])
 
 
 def _import_all(names: list[str]) -> None:
@@ -172,12 +189,22 @@ def _take_stock() -> dict[str, object]:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         children = True
     return {
-        "a thread": len(os.listdir("/proc/self/task")),
+        "a thread": _count_threads(),
         "an open file or connection": open_files,
         "a process": children,
         "random numbers": (random.getstate(), "numpy.random" in sys.modules, "torch" in sys.modules),
         "a temporary folder": len(weakref.finalize._registry),  # type: ignore[attr-defined]
     }
+
+
+def _count_threads() -> int:
+    """Return how many threads there are. One that Python knows no more may take a moment to be gone."""
+    ends = time.monotonic() + LEAVING_SECONDS
+    while (
+        found := len(os.listdir("/proc/self/task"))
+    ) > threading.active_count() and time.monotonic() < ends:
+        time.sleep(0.001)
+    return found
 
 
 def _is_of_no_library(frame: FrameType | None) -> bool:
@@ -191,32 +218,73 @@ def _is_of_no_library(frame: FrameType | None) -> bool:
     return False
 
 
-def _start_worker(given: list[int], frame: ModuleType, worker: str) -> NoReturn:
-    """Fork the worker, and end when it has ended."""
-    above, alive = os.getpid(), given[3]
-    _set_of_linux(PR_SET_CHILD_SUBREAPER, 1)
-    _set_of_linux(PR_SET_PDEATHSIG, signal.SIGKILL)
-    made = os.fork()
-    if made == 0:
+class _Living:
+    """The workers that have not ended, each with its socket, and a descriptor that can be read at its end."""
+
+    def __init__(self) -> None:
+        self._sockets: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+
+    def add(self, worker: int, alive: int) -> None:
+        """Add a worker that was forked just now."""
+        self._sockets[worker], self._ends[worker] = alive, os.pidfd_open(worker)
+
+    def wait_for(self, asked: int) -> None:
+        """Wait for a packet; end the unwanted workers meanwhile, and what ended ones have started."""
+        unwanted: set[int] = set()
+        while True:
+            waiting = select.poll()  # `select` knows no descriptor above 1,023
+            waiting.register(asked, select.POLLIN)
+            for worker, end in self._ends.items():
+                waiting.register(end, select.POLLIN)
+                if worker not in unwanted:
+                    waiting.register(self._sockets[worker], select.POLLIN)
+            ready = {descriptor for descriptor, _ in waiting.poll()}
+            for worker in [one for one, end in self._ends.items() if end in ready]:
+                self._bury(worker)
+            for worker in [one for one, alive in self._sockets.items() if alive in ready]:
+                unwanted.add(worker)
+                os.kill(worker, signal.SIGKILL)  # it is our child, so its number is its own until we reap it
+            if asked in ready:
+                return
+
+    def _bury(self, worker: int) -> None:
+        """Reap a worker that has ended, end its descendants, and tell its exit code."""
+        alive, end = self._sockets.pop(worker), self._ends.pop(worker)
+        code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+        while left := self._list_adopted():
+            for process in left:
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+        with contextlib.suppress(OSError):  # nobody may want to know
+            os.write(alive, str(code if code >= 0 else 128 - code).encode())
         os.close(alive)
-        os.setsid()
-        _set_of_linux(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != above:
-            os._exit(1)
-        for place, descriptor in enumerate(given[:3]):
-            os.dup2(descriptor, place)
+        os.close(end)
+
+    def _list_adopted(self) -> list[int]:
+        """Return our children that are no workers: they have lost their parent, a worker that has ended."""
+        with open(f"/proc/self/task/{os.getpid()}/children") as children:
+            return [child for child in map(int, children.read().split()) if child not in self._ends]
+
+    def close(self) -> None:
+        """Close what a new worker must not have."""
+        for descriptor in (*self._sockets.values(), *self._ends.values()):
             os.close(descriptor)
-        frame.main(worker)
-        _leave()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    for each in given[:3]:
-        os.close(each)
-    select.select([alive, os.pidfd_open(made)], [], [])
-    code = _end_all(made)
-    with contextlib.suppress(OSError):  # nobody may want to know
-        os.write(alive, str(code if code >= 0 else 128 - code).encode())
-    os._exit(0)
+
+
+def _start_worker(given: list[int], above: int, frame: ModuleType, worker: str) -> NoReturn:
+    """Be the worker, in a new process under `above`."""
+    os.close(given[3])
+    os.setsid()
+    _set_of_linux(PR_SET_CHILD_SUBREAPER, 1)
+    _set_of_linux(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != above:
+        os._exit(1)
+    for place, descriptor in enumerate(given[:3]):
+        os.dup2(descriptor, place)
+        os.close(descriptor)
+    frame.main(worker)
+    _leave()
 
 
 def _leave() -> NoReturn:
@@ -229,28 +297,9 @@ def _leave() -> NoReturn:
     os._exit(0)
 
 
-def _end_all(worker: int) -> int:
-    """End the worker and its descendants, and return its exit code."""
-    code = 0
-    with contextlib.suppress(ChildProcessError):  # nobody is left
-        while True:
-            ended, status = os.waitpid(-1, os.WNOHANG)
-            if ended == worker:
-                code = os.waitstatus_to_exitcode(status)
-            if not ended:
-                # Whoever loses its parent becomes a child of this process.
-                with open(f"/proc/self/task/{os.getpid()}/children") as children:
-                    for child in children.read().split():
-                        os.kill(int(child), signal.SIGKILL)
-                ended, status = os.waitpid(-1, 0)
-                if ended == worker:
-                    code = os.waitstatus_to_exitcode(status)
-    return code
-
-
 def _set_of_linux(option: int, value: int) -> None:
     """Set an option of this process (`prctl`): who adopts orphans, or what it gets when its parent ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    _LIBC.prctl(option, value, 0, 0, 0)
 
 
 def _load(name: str, path: str) -> ModuleType:

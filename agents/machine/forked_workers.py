@@ -88,7 +88,7 @@ class PreparedWorker:
                 socket.send_fds(self._asks, [b"f"], [*(end for end, _ in ends), above.fileno()])
             ours.pop_all()
         given, output, errors = (end for _, end in ends)
-        return Worker(_Fork(self, output, errors, alive), os.fdopen(given, "wb"))
+        return Worker(_Fork(self, output, errors, alive), os.fdopen(given, "wb", buffering=0))
 
     def stop(self) -> None:
         """End the process and its forks at once. Blocks for a moment."""

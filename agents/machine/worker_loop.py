@@ -25,6 +25,9 @@ Prompts = list[dict[str, Any]]
 Ask = Callable[[Prompts], list[str]]
 """Asks the served model; each prompt has `step`, `prompt` and `max_tokens`."""
 
+_WORKER = "hallulab_worker"
+"""Name of the worker's module."""
+
 LONGEST_REASON = 10_000
 """Characters of a reason. Whoever shows it first removes keys and then shortens it."""
 
@@ -111,14 +114,21 @@ def main(worker: str) -> None:
 
 
 def _made(worker: str, configuration: dict[str, Any], ask: Ask) -> Answering:
-    spec = importlib.util.spec_from_file_location("hallulab_worker", worker)
+    module = sys.modules.get(_WORKER)  # a fork has it already
+    if module is None:
+        module = _load(worker)
+    answering: Answering = module.Worker(configuration, ask)
+    return answering
+
+
+def _load(worker: str) -> Any:
+    spec = importlib.util.spec_from_file_location(_WORKER, worker)
     if spec is None or spec.loader is None:
         raise ImportError(f"{worker} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules["hallulab_worker"] = module
+    sys.modules[_WORKER] = module
     spec.loader.exec_module(module)
-    answering: Answering = module.Worker(configuration, ask)
-    return answering
+    return module
 
 
 def _print_trace() -> None:

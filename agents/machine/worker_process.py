@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import select
 import signal
 import subprocess
 import threading
@@ -85,7 +86,7 @@ class Worker:
 
     Args:
         process: the worker, as it was started.
-        given: where it reads.
+        given: where it reads; not buffered.
     """
 
     def __init__(self, process: Supervised, given: IO[bytes]) -> None:
@@ -113,26 +114,22 @@ class Worker:
         Raises:
             WorkerSilent: it did not read within the limit.
         """
-        line = json.dumps(message).encode("ascii") + b"\n"
-        late = threading.Event()
-
-        def give_up() -> None:
-            late.set()
+        if not self._write(json.dumps(message).encode("ascii") + b"\n", timeout_s):
             self.stop()
-
-        # A write to a full pipe blocks, and has no time limit of its own.
-        patience = threading.Timer(timeout_s, give_up)
-        patience.daemon = True
-        patience.start()
-        try:
-            with suppress(OSError, ValueError):  # an ended worker is noticed when its answer is read
-                self._input.write(line)
-                self._input.flush()
-        finally:
-            patience.cancel()
-        if late.is_set():
-            patience.join()
             raise WorkerSilent(f"its worker read nothing for {timeout_s:g} seconds and was ended")
+
+    def _write(self, line: bytes, timeout_s: float) -> bool:
+        """Write a line; return False if the worker did not read it within the limit."""
+        ends, left = time.monotonic() + timeout_s, memoryview(line)
+        with suppress(OSError, ValueError):  # an ended worker is noticed when its answer is read
+            os.set_blocking(self._input.fileno(), False)
+            waiting = select.poll()
+            waiting.register(self._input, select.POLLOUT)
+            while left:
+                if not waiting.poll(max(0.0, ends - time.monotonic()) * 1000):
+                    return False
+                left = left[self._input.write(left) or 0 :]
+        return True
 
     def receive(self, timeout_s: float) -> bytes:
         """Return the worker's next line. After an error the worker is gone.
@@ -190,7 +187,7 @@ class WorkerProcess(Worker):
                 os.close(theirs)
         except OSError as error:
             raise WorkerError(f"its worker does not start ({error.strerror})") from error
-        super().__init__(program, os.fdopen(ours, "wb"))
+        super().__init__(program, os.fdopen(ours, "wb", buffering=0))
 
 
 class Program:

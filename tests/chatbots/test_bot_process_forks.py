@@ -114,6 +114,29 @@ async def test_warming_the_client_calls_nothing_that_a_tracer_replaces() -> None
     assert "traced" not in os.listdir()
 
 
+FAKE_OPENAI = """
+    import sys, threading, time
+    from types import SimpleNamespace
+    class Client:
+        chat = SimpleNamespace(completions=None)
+        def __init__(self, **given): pass
+        async def __aenter__(self): return self
+        async def __aexit__(self, *error): pass
+        async def post(self, *place, **given):
+            threading.Thread(target=time.sleep, args=(0.2,), daemon=True).start()
+    sys.modules["httpx2"] = SimpleNamespace(AsyncClient=Client, MockTransport=str)
+    AsyncOpenAI, types = Client, SimpleNamespace(chat=SimpleNamespace(ChatCompletion=None))
+"""
+
+
+async def test_a_thread_of_the_warmed_client_that_ends_soon_is_waited_for() -> None:
+    write("lib/site-packages/openai.py", FAKE_OPENAI)
+    write("my_bot.py", "import sys\nsys.path.insert(0, 'lib/site-packages')\nimport openai" + TELLS)
+    run = run_of()
+    assert [await said(made(run)), await said(made(run))] == ["x", "x"]
+    assert noted("imports") == "x"
+
+
 TELLS = "\nopen('imports', 'a').write('x')\ndef reply(history): return 'x'"
 
 
