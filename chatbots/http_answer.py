@@ -26,6 +26,9 @@ _DONE = "[DONE]"
 _FIELDS = frozenset({"data", "event", "id", "retry", ""})
 """Beginnings of the lines of events; nothing: a comment."""
 
+_PART = re.compile(r"[0-9a-z]")
+"""Names of the parts of Vercel's data stream; 0: a piece of the text."""
+
 _OF_LINES = re.compile(r"ndjson|jsonl|jsonlines|stream\+json|json-seq")
 """In content types of JSON lines."""
 
@@ -77,7 +80,12 @@ async def receive_answer(
     whole = decode_text(await read_body(response, url, redaction), response.headers)
     if kind.startswith("text/event-stream") or _looks_like_events(whole):
         events = tuple(_iterate_events(whole, url, redaction, json_events))
-        return HttpAnswer(status, "", redaction, events=events, location=location, pause=pause)
+        return HttpAnswer(
+            status, "", redaction, events=_decode_texts(events, redaction), location=location, pause=pause
+        )
+    parts = _read_parts(whole, url, redaction)
+    if parts is not None:
+        return HttpAnswer(status, "", redaction, events=parts, location=location, pause=pause)
     text = redaction.text(whole)
     try:
         value, is_json = _read_value(text, redaction), True
@@ -95,6 +103,36 @@ def _looks_like_events(text: str) -> bool:
     told = [line.partition(":") for line in lines if line]
     names = {name if colon else None for name, colon, _ in told}
     return "data" in names and names <= _FIELDS and "" in lines[:-1]
+
+
+def _decode_texts(events: tuple[Any, ...], redaction: Redaction) -> tuple[Any, ...]:
+    """Return events whose data are all texts of JSON, with quotation marks, as those texts."""
+    if not all(isinstance(one, str) and one.startswith('"') for one in events):
+        return events
+    try:
+        texts = tuple(_read_value(one, redaction) for one in events)
+    except ValueError:
+        return events
+    return texts if all(isinstance(one, str) for one in texts) else events
+
+
+def _read_parts(text: str, url: str, redaction: Redaction) -> tuple[Any, ...] | None:
+    """Return the pieces of the text in Vercel's data stream, such as `0:"It opens"`; None: it is none.
+
+    Raises:
+        ModelError: it tells an error (`3:`).
+    """
+    lines = [line.partition(":") for line in text.split("\n") if line]
+    if not any(name == "0" for name, _, _ in lines) or not all(_PART.fullmatch(name) for name, _, _ in lines):
+        return None
+    try:
+        parts = [(name, _read_value(value, redaction)) for name, _, value in lines]
+    except ValueError:
+        return None
+    failed = next((value for name, value in parts if name == "3"), None)
+    if failed is not None:
+        raise ModelError(f"{url} broke off its reply: {read_complaint(failed)}")
+    return tuple(value for name, value in parts if name == "0")
 
 
 def _read_lines(text: str, redaction: Redaction, expected: bool) -> tuple[Any, ...] | None:

@@ -279,7 +279,7 @@ class HttpBot:
             passages = search(options.passages, answer.value)
         # Once more, because a key may have come in pieces, or with a thought amid it.
         reply = answer.redaction.text(validate_reply(options.url, text))
-        return reply, None if passages is None else read_passages(options.url, passages)
+        return reply, None if passages is None else read_passages(options.url, passages, of_service=True)
 
     def _find_events(self, answer: HttpAnswer) -> Sequence[Any] | None:
         """Return the events of an answer; None: it is whole. A list counts where events are expected."""

@@ -72,6 +72,9 @@ _PLAIN_WORDS = (
 _CODES = ("code", "status", "statuscode", "errorcode", "type", "errortype", "errcode")
 """Fields with a status, or a name of it."""
 
+_NO_ERRORS = frozenset({"", "none", "null", "ok", "success", "noerror", "0", "false"})
+"""Words of a field `error` that say that there is none."""
+
 _PROBLEM = frozenset({"type", "title", "status", "detail", "instance", "code"})
 """Fields of a problem in the form of RFC 9457, and of FastAPI's `{"detail": …}`."""
 
@@ -281,7 +284,10 @@ def find_told_error(body: Any) -> ToldError | None:
     if isinstance(choices, list) and choices:
         first = choices[0] if isinstance(choices[0], dict) else {}
         holders = [first.get("error"), body.get("error")]
-        found = next((holder for holder in holders if _is_an_error(holder)), None)
+        found = next((holder for holder in holders if is_an_error(holder)), None)
+        base = body.get("base_resp")
+        if found is None and isinstance(base, dict) and base.get("status_code") not in (0, None):
+            return ToldError(None, read_complaint(base), {"base_resp": base})  # MiniMax withheld an answer
         if found is None:
             return None
         alone = {"error": found}
@@ -426,12 +432,14 @@ def _join_named(body: Mapping[str, Any]) -> str:
     return "; ".join(told[:_MOST_PARTS])
 
 
-def _is_an_error(holder: Any) -> bool:
-    """Return whether a field `error` tells one: it is not empty, and not a code of success."""
+def is_an_error(holder: Any) -> bool:
+    """Return whether a field `error` tells one: it is not empty, and neither a code nor a word of success."""
     if isinstance(holder, dict):
         code = holder.get("code")
         return code not in (0, "0", 200, "200") and (bool(read_complaint(holder)) or code is not None)
-    return holder is True or (isinstance(holder, (str, list)) and bool(read_complaint(holder)))
+    if isinstance(holder, str):
+        return _plain(holder.strip(" .!")) not in _NO_ERRORS and bool(read_complaint(holder))
+    return holder is True or (isinstance(holder, list) and bool(read_complaint(holder)))
 
 
 def _tells_an_error(body: Mapping[str, Any]) -> bool:
@@ -450,7 +458,7 @@ def _tells_an_error(body: Mapping[str, Any]) -> bool:
 def says_it_failed(body: Any) -> bool:
     """Return whether a JSON object says of itself that it is an error, whatever else is in it."""
     fields = _fields(body) if isinstance(body, dict) else {}
-    if any(_is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
+    if any(is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
         return True
     if any(str(fields.get(name)).lower() in _BAD for name in ("status", "object", "type")):
         return True

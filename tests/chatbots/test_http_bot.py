@@ -163,6 +163,30 @@ async def test_passages_are_read_where_they_are() -> None:
     assert not lacks_evidence(reply)
 
 
+async def test_fields_of_a_services_passage_that_are_not_read_are_left_out() -> None:
+    found = [
+        {"id": 7, "content": "Opens at 7.", "chunk_no": 3, "score": "high", "topic": None, "title": "Hours"}
+    ]
+    reply = await ask(Service({**OPENS, "docs": found}), passages="docs")
+    [passage] = reply.passages
+    assert (passage.id, passage.document, passage.text, passage.score) == ("7", "Hours", "Opens at 7.", None)
+
+
+async def test_events_of_texts_in_json_are_those_texts() -> None:
+    assert (await ask(Service(stream('data: "It opens"', "", 'data: " at \\u0037."', "")))).text == (
+        "It opens at 7."
+    )
+    assert (await ask(Service(stream('data: "At 7"', "", "data:  it opens.", "")))).text == '"At 7" it opens.'
+
+
+async def test_the_data_stream_of_vercel_is_joined() -> None:
+    lines = 'f:{"messageId":"m"}\n0:"It opens"\ng:"Hm."\n0:" at 7."\nd:{"finishReason":"stop"}\n'
+    assert (await ask(Service(httpx2.Response(200, text=lines)), reply=None)).text == "It opens at 7."
+    failed = httpx2.Response(200, text='0:"It opens"\n3:"upstream died"\n')
+    with pytest.raises(ChatbotError, match="broke off its reply: upstream died"):
+        await ask(Service(failed), reply=None)
+
+
 async def test_an_answer_without_the_passages_gets_evidence_like_a_bot_that_names_none() -> None:
     assert lacks_evidence(await ask(Service(), passages="docs"))
 

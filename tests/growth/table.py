@@ -304,6 +304,8 @@ TABLE: dict[Callable[..., Any], Case] = {
     complaints.read_delay: lambda text: complaints.read_delay(
         {"error": {"details": [{"retryDelay": text}], "message": text}}
     ),
+    complaints.is_an_error: complaints.is_an_error,
+    complaints.says_it_failed: lambda text: complaints.says_it_failed({"error": text, text: [text]}),
     complaints.find_busy_status: lambda text: complaints.find_busy_status({"error": {"code": text}}),
     complaints.read_pause: lambda text: complaints.read_pause({"retry-after": text, "retry-after-ms": text}),
     complaints.is_broken: lambda text: complaints.is_broken(200, {}, text),

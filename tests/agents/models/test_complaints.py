@@ -147,6 +147,11 @@ def test_words_that_are_nested_too_deep_are_not_looked_for() -> None:
         ({**completion("ok"), "error": None}, None),
         ({**completion("ok"), "error": {"code": 0, "message": "success"}}, None),
         ({**completion("ok"), "base_resp": {"status_code": 0, "status_msg": ""}}, None),
+        (
+            {**completion("ok"), "base_resp": {"status_code": 1027, "status_msg": "output sensitive"}},
+            ToldError(None, "output sensitive"),
+        ),
+        *(({**completion("ok"), "error": told}, None) for told in ("None", "null", "OK", "no error")),
         (completion("The error is mine."), None),
         (None, None),
     ],
