@@ -189,6 +189,8 @@ def read_completion(
     # Some servers tell zeros for what they do not count.
     known = None not in told and bool(told[0]) and bool(told[1] or not text)
     prompt, completion = told if known else (None, None)
+    # Anthropic's count the others alone as prompt, so that more are cached than there are.
+    cached = _count(_object(usage.get("prompt_tokens_details")).get("cached_tokens"))
     ending = name_ending(find_reason(choice))
     if ending in ("stop", "unknown") and completion is not None and _is_used_up(text, completion, limit):
         ending = "length"
@@ -198,7 +200,7 @@ def read_completion(
         first_token=read_answers_first_token(choice.get("logprobs"), text),
         prompt_tokens=prompt,
         completion_tokens=completion,
-        cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        cached_tokens=None if cached is None or cached > (prompt or cached) else cached,
         tool_calls=tool_calls,
         sources={
             key: holder[key] for holder in (body, choice["message"]) for key in SOURCES if holder.get(key)

@@ -111,6 +111,12 @@ def test_a_filtered_answer_names_the_filter() -> None:
         said({"content": ""}, finish_reason="content_filter")
 
 
+@pytest.mark.parametrize(("cached", "told"), [(4, 4), (9, 9), (10, None), (-1, None)])
+def test_no_more_tokens_are_cached_than_there_are(cached: int, told: int | None) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": cached}}
+    assert read_completion({**completion("At 7."), "usage": usage}).cached_tokens == told
+
+
 @pytest.mark.parametrize(
     "usage",
     [
