@@ -80,6 +80,8 @@ USED_UP = (
 )
 """Why an answer that was cut at its limit is empty."""
 
+_NUMBER = re.compile(r"\d{1,9}")
+
 _COUNT = TypeAdapter[int](Count)
 
 _FEWEST_TOKENS = 16
@@ -152,9 +154,8 @@ def is_completion(body: Mapping[str, Any]) -> bool:
 def order_choices(body: Any) -> Any:
     """Return an answer with its choices by their `index`, as far as they have one: the first one is read."""
     choices = body.get("choices") if isinstance(body, dict) else None
-    # Not `isinstance`: True is an int, too.
     if not isinstance(choices, list) or not all(
-        isinstance(choice, dict) and type(choice.get("index")) is int for choice in choices
+        isinstance(choice, dict) and _NUMBER.fullmatch(str(choice.get("index"))) for choice in choices
     ):
         return body
     return {**body, "choices": sorted(choices, key=lambda choice: int(choice["index"]))}
@@ -238,7 +239,7 @@ def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
         raise ModelError(f"the model's answer is a {type(content).__name__} and no text.")
     if calls:
         raise ModelError("the model called a tool in place of an answer, although none was offered.")
-    spoken = leave_out_thoughts(content)
+    spoken = leave_out_thoughts(content.removeprefix("\ufeff"))
     if not tools_offered and (spoken.called or writes_call(spoken.text)):
         raise ModelError(WRITTEN_CALL)
     if not spoken.text.strip() and (spoken.thought or _has_thoughts(message)):
