@@ -248,7 +248,12 @@ class HttpBot:
         return place
 
     async def _send(self, request: httpx2.Request, secrets: Sequence[str]) -> HttpAnswer:
-        self._cookies.set_cookie_header(request)
+        try:
+            self._cookies.set_cookie_header(request)
+        except UnicodeEncodeError as error:
+            raise ChatbotError(
+                f"{self._options.url} set a cookie with letters beyond ASCII, which cannot be sent back."
+            ) from error
         try:
             response = await self._context.models.network.handle_async_request(request)
             response.request = request

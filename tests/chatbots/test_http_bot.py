@@ -400,6 +400,23 @@ async def test_cookies_of_a_conversation_are_sent_back_in_it_alone() -> None:
     assert sent == [None, "sid=abc; b=2", None]
 
 
+async def test_a_cookie_that_cannot_be_sent_back_is_told() -> None:
+    cookie = (b"Set-Cookie", "sid=größe; Path=/".encode("latin-1"))
+    bot = make(Service(httpx2.Response(200, json=OPENS, headers=[cookie])), stateful=True)
+    await bot.reply(LATER)
+    with pytest.raises(ChatbotError, match=f"{URL} set a cookie with letters beyond ASCII"):
+        await bot.reply(LATER)
+
+
+async def test_a_cookie_of_the_users_is_sent_in_place_of_the_bots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_SESSION", "sid=mine-12345678")
+    service = Service(httpx2.Response(200, json=OPENS, headers={"Set-Cookie": "sid=theirs; Path=/"}))
+    bot = make(service, headers={"Cookie": "${SHOP_SESSION}"})
+    await bot.reply(LATER)
+    await bot.reply(LATER)
+    assert [one.headers.get_list("Cookie") for one in service.requests] == [["sid=mine-12345678"]] * 2
+
+
 async def test_a_job_may_lead_to_its_result_at_the_same_host_alone() -> None:
     started = accepted(**{"Operation-Location": "/jobs/1"})
     done = httpx2.Response(303, headers={"Location": "/results/1"})
