@@ -136,9 +136,12 @@ def _read_parts(text: str, url: str, redaction: Redaction) -> tuple[Any, ...] | 
 
 
 def _read_lines(text: str, redaction: Redaction, expected: bool) -> tuple[Any, ...] | None:
-    """Return the values of JSON lines, which some services stream; None: it is none, or not expected."""
+    """Return the values of JSON lines, which some services stream; None: it is none, or nobody expects them.
+
+    Several objects are such lines in any case.
+    """
     lines = [line for line in text.split("\n") if line.strip()]
-    if not expected or not lines or len(lines) > _MOST_EVENTS:
+    if not lines or len(lines) > _MOST_EVENTS or not (expected or all(one.startswith("{") for one in lines)):
         return None
     try:
         return tuple(_read_value(line, redaction) for line in lines)

@@ -350,10 +350,9 @@ async def test_json_lines_are_events(kind: str) -> None:
     assert (reply.text, [one.text for one in reply.passages]) == ("It opens at 7.", ["Opens at 7."])
 
 
-async def test_json_lines_without_a_place_of_the_piece_are_told() -> None:
-    answer = httpx2.Response(
-        200, content=b'{"t": "It"}\n{"t": "opens"}\n', headers={"Content-Type": "application/x-ndjson"}
-    )
+@pytest.mark.parametrize("kind", ["application/x-ndjson", "text/plain"])
+async def test_json_lines_without_a_place_of_the_piece_are_told(kind: str) -> None:
+    answer = httpx2.Response(200, content=b'{"t": "It"}\n{"t": "opens"}\n', headers={"Content-Type": kind})
     with pytest.raises(ChatbotError, match=r"its events are JSON\. Say where each has its piece in `event`"):
         await ask(Service(answer), reply=None)
 
