@@ -10,7 +10,8 @@ from typing import Any
 import httpx2
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.complaints import read_complaint, read_pause
+from hallulab.agents.models.complaints import read_complaint
+from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import decode_text, read_body
 from hallulab.agents.models.redaction import Redaction, make_redaction
 from hallulab.scenarios.files.json_text import read_json

@@ -25,8 +25,8 @@ from hallulab.agents.models.complaints import (
     says_it_failed,
 )
 from hallulab.agents.models.endpoints import BaseUrl
+from hallulab.agents.models.joined_streams import join_pieces
 from hallulab.agents.models.receiving import JSON
-from hallulab.agents.models.streaming import join_pieces
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
 from hallulab.agents.models.wire_settings import VARIABLE, Headers, Query
 from hallulab.chatbots.evidence import leave_evidence

@@ -21,7 +21,7 @@ from hallulab.agents.models.answers import (
     read_completion,
     read_limit,
 )
-from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint, read_pause
+from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint
 from hallulab.agents.models.endpoints import NO_KEY, Endpoint
 from hallulab.agents.models.fitting import Fitting, identify_asked
 from hallulab.agents.models.model_names import (
@@ -31,6 +31,7 @@ from hallulab.agents.models.model_names import (
     has_further_page,
 )
 from hallulab.agents.models.needs import Need, is_about_request
+from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import read_object, read_value
 from hallulab.agents.models.token_watch import StalledServer
 from hallulab.agents.models.transport import (

@@ -18,8 +18,8 @@ from hallulab.agents.models.complaints import (
     put_in_one_line,
     read_complaint,
     read_delay,
-    read_pause,
 )
+from hallulab.agents.models.pauses import read_pause
 from hallulab.testing.scripted import completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, failure, in_turn
 
