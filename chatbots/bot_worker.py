@@ -113,7 +113,7 @@ class Worker:
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the bot's answer to a dialogue."""
-        answer = make_plain(keep_essentials(self._done(self._bot(request["dialogue"]))))
+        answer = make_plain(keep_essentials(open_object(self._done(self._bot(request["dialogue"])))))
         known, self._known = self._known, None
         return {"answer": answer} if known is None else {"answer": answer, "imported": list_imported(known)}
 
@@ -225,6 +225,29 @@ def find(target: str, here: str) -> object:
     if found is None:
         raise NoBot(f"{target}: the module {module_name} has no attribute {attribute!r}.")
     return found
+
+
+def open_object(value: Any) -> object:
+    """Return an object that is an answer as its text or as a dict; others unchanged.
+
+    Such are objects with a `reply`, such as dataclasses and pydantic's; messages of LangChain, with a
+    `content`; and responses of LlamaIndex, with a `response` and `source_nodes`.
+    """
+    if isinstance(value, (str, Mapping)):
+        return value
+    if isinstance(getattr(value, "response", None), str) and hasattr(value, "source_nodes"):
+        return {"reply": value.response, "passages": list(value.source_nodes or ())}
+    if isinstance(getattr(value, "reply", None), str):
+        named, fields = getattr(value, "_asdict", None), getattr(value, "__dict__", None)
+        if callable(named):
+            return named()
+        # One with slots has no dict of its fields.
+        return (
+            dict(fields) if fields else {"reply": value.reply, "passages": getattr(value, "passages", None)}
+        )
+    if isinstance(getattr(value, "content", None), str) and type(value).__name__.endswith("Message"):
+        return value.content
+    return value
 
 
 def keep_essentials(value: object) -> object:

@@ -10,7 +10,8 @@ from typing import Any
 import httpx2
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.complaints import read_complaint, read_pause
+from hallulab.agents.models.complaints import read_complaint
+from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import decode_text, read_body
 from hallulab.agents.models.redaction import Redaction, make_redaction
 from hallulab.scenarios.files.json_text import read_json
@@ -25,6 +26,9 @@ _DONE = "[DONE]"
 
 _FIELDS = frozenset({"data", "event", "id", "retry", ""})
 """Beginnings of the lines of events; nothing: a comment."""
+
+_PART = re.compile(r"[0-9a-z]")
+"""Names of the parts of Vercel's data stream; 0: a piece of the text."""
 
 _OF_LINES = re.compile(r"ndjson|jsonl|jsonlines|stream\+json|json-seq")
 """In content types of JSON lines."""
@@ -77,7 +81,12 @@ async def receive_answer(
     whole = decode_text(await read_body(response, url, redaction), response.headers)
     if kind.startswith("text/event-stream") or _looks_like_events(whole):
         events = tuple(_iterate_events(whole, url, redaction, json_events))
-        return HttpAnswer(status, "", redaction, events=events, location=location, pause=pause)
+        return HttpAnswer(
+            status, "", redaction, events=_decode_texts(events, redaction), location=location, pause=pause
+        )
+    parts = _read_parts(whole, url, redaction)
+    if parts is not None:
+        return HttpAnswer(status, "", redaction, events=parts, location=location, pause=pause)
     text = redaction.text(whole)
     try:
         value, is_json = _read_value(text, redaction), True
@@ -97,10 +106,43 @@ def _looks_like_events(text: str) -> bool:
     return "data" in names and names <= _FIELDS and "" in lines[:-1]
 
 
+def _decode_texts(events: tuple[Any, ...], redaction: Redaction) -> tuple[Any, ...]:
+    """Return events whose data are all texts of JSON, with quotation marks, as those texts."""
+    if not all(isinstance(one, str) and one.startswith('"') for one in events):
+        return events
+    try:
+        texts = tuple(_read_value(one, redaction) for one in events)
+    except ValueError:
+        return events
+    return texts if all(isinstance(one, str) for one in texts) else events
+
+
+def _read_parts(text: str, url: str, redaction: Redaction) -> tuple[Any, ...] | None:
+    """Return the pieces of the text in Vercel's data stream, such as `0:"It opens"`; None: it is none.
+
+    Raises:
+        ModelError: it tells an error (`3:`).
+    """
+    lines = [line.partition(":") for line in text.split("\n") if line]
+    if not any(name == "0" for name, _, _ in lines) or not all(_PART.fullmatch(name) for name, _, _ in lines):
+        return None
+    try:
+        parts = [(name, _read_value(value, redaction)) for name, _, value in lines]
+    except ValueError:
+        return None
+    failed = next((value for name, value in parts if name == "3"), None)
+    if failed is not None:
+        raise ModelError(f"{url} broke off its reply: {read_complaint(failed)}")
+    return tuple(value for name, value in parts if name == "0")
+
+
 def _read_lines(text: str, redaction: Redaction, expected: bool) -> tuple[Any, ...] | None:
-    """Return the values of JSON lines, which some services stream; None: it is none, or not expected."""
+    """Return the values of JSON lines, which some services stream; None: it is none, or nobody expects them.
+
+    Several objects are such lines in any case.
+    """
     lines = [line for line in text.split("\n") if line.strip()]
-    if not expected or not lines or len(lines) > _MOST_EVENTS:
+    if not lines or len(lines) > _MOST_EVENTS or not (expected or all(one.startswith("{") for one in lines)):
         return None
     try:
         return tuple(_read_value(line, redaction) for line in lines)

@@ -25,8 +25,8 @@ from hallulab.agents.models.complaints import (
     says_it_failed,
 )
 from hallulab.agents.models.endpoints import BaseUrl
+from hallulab.agents.models.joined_streams import join_pieces
 from hallulab.agents.models.receiving import JSON
-from hallulab.agents.models.streaming import join_pieces
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
 from hallulab.agents.models.wire_settings import VARIABLE, Headers, Query
 from hallulab.chatbots.evidence import leave_evidence
@@ -248,7 +248,12 @@ class HttpBot:
         return place
 
     async def _send(self, request: httpx2.Request, secrets: Sequence[str]) -> HttpAnswer:
-        self._cookies.set_cookie_header(request)
+        try:
+            self._cookies.set_cookie_header(request)
+        except UnicodeEncodeError as error:
+            raise ChatbotError(
+                f"{self._options.url} set a cookie with letters beyond ASCII, which cannot be sent back."
+            ) from error
         try:
             response = await self._context.models.network.handle_async_request(request)
             response.request = request
@@ -279,7 +284,7 @@ class HttpBot:
             passages = search(options.passages, answer.value)
         # Once more, because a key may have come in pieces, or with a thought amid it.
         reply = answer.redaction.text(validate_reply(options.url, text))
-        return reply, None if passages is None else read_passages(options.url, passages)
+        return reply, None if passages is None else read_passages(options.url, passages, of_service=True)
 
     def _find_events(self, answer: HttpAnswer) -> Sequence[Any] | None:
         """Return the events of an answer; None: it is whole. A list counts where events are expected."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,19 +41,34 @@ NOT_PASSAGES = frozenset(
 """Names of passages elsewhere. Unread, the reply would be judged by passages that the bot never saw."""
 
 
-def read_passages(bot: str, given: object) -> tuple[Passage, ...]:
+def read_passages(bot: str, given: object, *, of_service: bool = False) -> tuple[Passage, ...]:
     """Return the passages of a bot's answer, which are texts or objects with a text.
 
     Args:
         bot: its name, for errors.
         given: a list, in JSON.
+        of_service: whether it was not made for hallulab, so that what is not read is no mistake.
 
     Raises:
         ChatbotError: it is no list, or an item is no passage.
     """
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         raise ChatbotError(f"{bot}: `passages` is a {name_kind(given)}, not a list.")
+    if of_service:
+        given = [_leave_out_unread(one) for one in given]
     return tuple(_make_passage(bot, number, passage) for number, passage in enumerate(given))
+
+
+def _leave_out_unread(value: object) -> object:
+    """Return a service's passage without what is not read, and with its number, if it has one, as its id."""
+    if not isinstance(value, Mapping):
+        return value
+    kept = {key: value[key] for key in value if key in (*TEXTS, *_DOCUMENTS, "metadata")}
+    if isinstance(name := value.get("id"), str | int):
+        kept["id"] = str(name)
+    if isinstance(score := value.get("score"), int | float) and math.isfinite(score):
+        kept["score"] = float(score)
+    return kept
 
 
 def name_kind(value: object) -> str:

@@ -14,12 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hallulab.agents.models.finish_reasons import find_break, find_reason, name_ending
-from hallulab.agents.models.log_probabilities import (
-    LEAST_MASS,
-    Likely,
-    read_answers_first_token,
-    share_out,
-)
+from hallulab.agents.models.log_probabilities import Likely, read_answers_first_token
 from hallulab.agents.models.prompt import ChatMessage, load_prompt
 from hallulab.agents.models.written_calls import writes_call
 from hallulab.scenarios.errors import OperationalError
@@ -79,6 +74,8 @@ USED_UP = (
     "Raise the limit, give the model `thoughts`, or switch thinking off on the server"
 )
 """Why an answer that was cut at its limit is empty."""
+
+_NUMBER = re.compile(r"\d{1,9}")
 
 _COUNT = TypeAdapter[int](Count)
 
@@ -152,9 +149,8 @@ def is_completion(body: Mapping[str, Any]) -> bool:
 def order_choices(body: Any) -> Any:
     """Return an answer with its choices by their `index`, as far as they have one: the first one is read."""
     choices = body.get("choices") if isinstance(body, dict) else None
-    # Not `isinstance`: True is an int, too.
     if not isinstance(choices, list) or not all(
-        isinstance(choice, dict) and type(choice.get("index")) is int for choice in choices
+        isinstance(choice, dict) and _NUMBER.fullmatch(str(choice.get("index"))) for choice in choices
     ):
         return body
     return {**body, "choices": sorted(choices, key=lambda choice: int(choice["index"]))}
@@ -189,6 +185,8 @@ def read_completion(
     # Some servers tell zeros for what they do not count.
     known = None not in told and bool(told[0]) and bool(told[1] or not text)
     prompt, completion = told if known else (None, None)
+    # Anthropic's count the others alone as prompt, so that more are cached than there are.
+    cached = _count(_object(usage.get("prompt_tokens_details")).get("cached_tokens"))
     ending = name_ending(find_reason(choice))
     if ending in ("stop", "unknown") and completion is not None and _is_used_up(text, completion, limit):
         ending = "length"
@@ -198,7 +196,7 @@ def read_completion(
         first_token=read_answers_first_token(choice.get("logprobs"), text),
         prompt_tokens=prompt,
         completion_tokens=completion,
-        cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        cached_tokens=None if cached is None or cached > (prompt or cached) else cached,
         tool_calls=tool_calls,
         sources={
             key: holder[key] for holder in (body, choice["message"]) for key in SOURCES if holder.get(key)
@@ -236,7 +234,7 @@ def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
         raise ModelError(f"the model's answer is a {type(content).__name__} and no text.")
     if calls:
         raise ModelError("the model called a tool in place of an answer, although none was offered.")
-    spoken = leave_out_thoughts(content)
+    spoken = leave_out_thoughts(content.removeprefix("\ufeff"))
     if not tools_offered and (spoken.called or writes_call(spoken.text)):
         raise ModelError(WRITTEN_CALL)
     if not spoken.text.strip() and (spoken.thought or _has_thoughts(message)):
@@ -298,81 +296,13 @@ def _tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
         raise ModelError("the model called a tool in a form that cannot be read.") from error
 
 
-DECISION: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20}
-"""Arguments of a request for a decision by log-probabilities, without the seed."""
-
 LIMITS = ("max_tokens", "max_completion_tokens")
 """Arguments that limit an answer's tokens."""
-
-WORD_TOKENS = 8
-"""Limit of a printed decision in tokens: a word, and what a model puts before it."""
-
-SAMPLE_TEMPERATURE = 1.0
-"""Temperature of printed decisions that are asked several times: at 1 their shares estimate probabilities."""
-
-_ALTERNATIVE = re.compile(r"\W{0,3}(?:/|\||\bor\b)\W{0,3}(\w{1,40})", re.IGNORECASE)
-_FIRST_WORD = re.compile(r"\W*(\w+)(\s*)(\w?)")
 
 
 def read_limit(body: Mapping[str, Any]) -> int | None:
     """Return the limit of an answer's tokens; None if a request has none."""
     return next((body[name] for name in LIMITS if isinstance(body.get(name), int)), None)
-
-
-def share_of_tokens(step: str, completion: Completion, options: Sequence[str]) -> dict[str, float]:
-    """Return the probability of each option as the first token, normalised over the options.
-
-    Raises:
-        UnlikelyOptions: the options have less than `LEAST_MASS` of the probability.
-        UnparseableAnswer: there are no log-probabilities.
-    """
-    if completion.first_token is None:
-        raise UnparseableAnswer(f"{step}: the endpoint gives no log-probabilities of tokens.")
-    found = share_out(completion.first_token, options)
-    if found.shares is None or round(found.mass, 6) < LEAST_MASS:
-        listed = ", ".join(options)
-        told = (
-            f"{found.mass:.0%} of the probability is on"
-            if found.shares
-            else "the model answered with none of"
-        )
-        raise UnlikelyOptions(f"{step}: {told} {listed}.", found.shares)
-    return dict(found.shares)
-
-
-def share_of_words(step: str, printed: Sequence[str], options: Sequence[str]) -> dict[str, float]:
-    """Return each option's share of the answers that print an option.
-
-    Raises:
-        UnparseableAnswer: no answer prints one.
-    """
-    said = [option for text in printed if (option := printed_option(text, options)) is not None]
-    if not said:
-        raise UnparseableAnswer(
-            f"{step}: the model printed {printed[0][:40]!r}, none of {', '.join(options)}."
-        )
-    return {option: said.count(option) / len(said) for option in options}
-
-
-def printed_option(text: str, options: Sequence[str]) -> str | None:
-    """Return the option that is the first word of a text; None if the first word is no option.
-
-    An option of one letter must stand alone: in "A lawyer should …" the first word is an article. A model
-    that repeats the question ("Yes or No") has not answered.
-    """
-    found = _FIRST_WORD.match(text)
-    if found is None or _names_another(text[found.end(1) :], options):
-        return None
-    word, gap, following = found.groups()
-    if len(word) == 1 and following and "\n" not in gap:
-        return None
-    return next((option for option in options if option.lower() == word.lower()), None)
-
-
-def _names_another(rest: str, options: Sequence[str]) -> bool:
-    """Return whether another option follows at once, as in `Yes/No`, `Yes or No`."""
-    following = _ALTERNATIVE.match(rest)
-    return following is not None and any(option.lower() == following[1].lower() for option in options)
 
 
 Answer = TypeVar("Answer", bound=BaseModel)

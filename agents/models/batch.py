@@ -18,8 +18,8 @@ from typing import NamedTuple, Protocol
 
 import httpx2
 
-from hallulab.agents.models.complaints import PAUSE_HEADERS
 from hallulab.agents.models.endpoints import NO_KEY, normalize_url
+from hallulab.agents.models.pauses import PAUSE_HEADERS
 from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.redaction import make_redaction
 from hallulab.agents.models.transport import PatientTransport

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from hallulab.agents.models.complaints import PAUSE_HEADERS, is_retryable, put_in_one_line, read_complaint
+from hallulab.agents.models.complaints import is_retryable, put_in_one_line, read_complaint
+from hallulab.agents.models.pauses import PAUSE_HEADERS
 from hallulab.agents.models.receiving import LARGEST
 from hallulab.agents.models.redaction import Redaction, make_redaction, remove_keys
 from hallulab.agents.models.wave_files import CHAT, Service, Wave

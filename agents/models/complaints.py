@@ -8,19 +8,16 @@ Mistral, OpenRouter, Cloudflare, AWS, FastAPI, TGI, Ollama, llama.cpp and vLLM.
 from __future__ import annotations
 
 import html
-import math
 import re
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
+from hallulab.agents.models.pauses import read_seconds
 from hallulab.scenarios.files.json_text import parse_json
 
 _LONGEST = 300
@@ -71,6 +68,9 @@ _PLAIN_WORDS = (
 
 _CODES = ("code", "status", "statuscode", "errorcode", "type", "errortype", "errcode")
 """Fields with a status, or a name of it."""
+
+_NO_ERRORS = frozenset({"", "none", "null", "ok", "success", "noerror", "0", "false"})
+"""Words of a field `error` that say that there is none."""
 
 _PROBLEM = frozenset({"type", "title", "status", "detail", "instance", "code"})
 """Fields of a problem in the form of RFC 9457, and of FastAPI's `{"detail": …}`."""
@@ -124,21 +124,12 @@ _QUOTA = re.compile(
 _TITLE = re.compile(r"<(?:title|h1)\b[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 _PAGE = re.compile(r"\s{0,64}<(?:!doctype html|html|head|body|h1|center)\b", re.IGNORECASE)
 _XML_WORDS = re.compile(r"<(?:\w{1,20}:)?Message>([^<]{1,300})</", re.IGNORECASE)
-_DELAY = re.compile(
-    r"(?:(\d{1,6})\s?h(?:ours?)?\s?)?(?:(\d{1,6})\s?m(?:in(?:ute)?s?)?(?!s)\s?)?"
-    r"(?:(\d{1,9}(?:\.\d{1,9})?)\s?(m?s|sec(?:ond)?s?|milliseconds?)?)?",
-    re.IGNORECASE,
-)
-"""A time: `25s`, `1m30s`, `6m0s`, `250ms`, `12 seconds`, or seconds alone."""
 _TIME = r"\d[\d.]{0,12}\s?(?:ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hours?)"
 _TOLD_DELAY = re.compile(
     rf"(?:try again|retry|wait)(?: in| after| for)? ({_TIME}(?:\s?{_TIME}){{0,2}})(?![\w%])", re.IGNORECASE
 )
 _DELAYS = ("retrydelay", "retryafter", "retryafterseconds", "retryafters", "estimatedtime")
 """Fields that say when to come again, in seconds or as a time."""
-
-_EPOCH_S, _EPOCH_MS = 1e9, 1e12
-"""Numbers from which on a time to wait is a date instead: seconds or milliseconds since 1970."""
 
 RETRYABLE_STATUS = frozenset({408, 409, 424, 425, 429, 498, 499})
 """Client errors worth another try, besides 5xx. TGI fails to generate (424), Groq has no capacity (498), a
@@ -152,9 +143,6 @@ _BUSY_NAMES = ("ratelimit", "toomanyrequests", "resourceexhausted", "throttl", "
 
 BUSY_STATUS = frozenset({429, 503, 529})
 """Statuses of an endpoint that is busy or loads its model."""
-
-PAUSE_HEADERS = ("retry-after-ms", "retry-after")
-"""Headers that say when to come again, the finer one first."""
 
 _UNREAD_PACKINGS = frozenset({"br", "zstd", "compress", "x-compress", "x-gzip", "bzip2", "xz", "lzma", "lz4"})
 """Packings that are not read here. Other names, such as `utf-8`, are mistakes, and nothing is packed."""
@@ -179,48 +167,6 @@ def is_out_of_quota(body: Any) -> bool:
     return read_delay(body) is None and _QUOTA.search(read_complaint(body)) is not None
 
 
-def read_pause(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Return the seconds after which an endpoint wants to be asked again; None if its headers do not say.
-
-    Args:
-        headers: `retry-after-ms`, or `Retry-After` in seconds or as a date.
-        now: seconds since 1970; None: the system's time.
-    """
-    now = time.time() if now is None else now
-    for name, divisor in zip(PAUSE_HEADERS, (1000.0, 1.0), strict=True):
-        told = headers.get(name, "").strip().strip('"')
-        # A proxy that adds its own header makes a list of both.
-        numbers = [_read_seconds(part.strip()) for part in told.split(",")]
-        if numbers and None not in numbers:
-            return max(_until(number, now) / divisor for number in numbers if number is not None)
-    told = headers.get("retry-after", "").strip()
-    with suppress(ValueError, TypeError, OverflowError, IndexError):
-        return max(0.0, parsedate_to_datetime(told).timestamp() - now)
-    with suppress(ValueError, OverflowError):
-        date = datetime.fromisoformat(told)
-        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)
-    return None
-
-
-def _until(seconds: float, now: float) -> float:
-    """Return the seconds until a date, if they are so many that they are one."""
-    if seconds < _EPOCH_S:
-        return seconds
-    return max(0.0, seconds / (1000.0 if seconds >= _EPOCH_MS else 1.0) - now)
-
-
-def _read_seconds(told: str) -> float | None:
-    """Return the seconds of a time in text (`_DELAY`); None: it is none."""
-    with suppress(ValueError):
-        return seconds if 0 <= (seconds := float(told)) < math.inf else None
-    found = _DELAY.fullmatch(told)
-    if found is None or not any(found.groups()):
-        return None
-    hours, minutes, rest, unit = found.groups()
-    share = 1000.0 if unit and unit.lower().startswith("m") else 1.0
-    return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + float(rest or 0) / share
-
-
 def read_delay(body: Any) -> float | None:
     """Return the seconds after which to come again that a complaint tells, in a field or in its words.
 
@@ -231,11 +177,11 @@ def read_delay(body: Any) -> float | None:
         for holder in [error, *(details[:_MOST_FIELDS] if isinstance(details, list) else ())]:
             fields = _fields(holder) if isinstance(holder, dict) else {}
             for told in (fields[name] for name in _DELAYS if name in fields):
-                seconds = None if isinstance(told, bool) else _read_seconds(str(told)[:30])
+                seconds = None if isinstance(told, bool) else read_seconds(str(told)[:30])
                 if seconds is not None:
                     return seconds
     found = _TOLD_DELAY.search(read_complaint(body))
-    return _read_seconds(found[1]) if found else None
+    return read_seconds(found[1]) if found else None
 
 
 def find_busy_status(body: Any) -> int | None:
@@ -281,7 +227,10 @@ def find_told_error(body: Any) -> ToldError | None:
     if isinstance(choices, list) and choices:
         first = choices[0] if isinstance(choices[0], dict) else {}
         holders = [first.get("error"), body.get("error")]
-        found = next((holder for holder in holders if _is_an_error(holder)), None)
+        found = next((holder for holder in holders if is_an_error(holder)), None)
+        base = body.get("base_resp")
+        if found is None and isinstance(base, dict) and base.get("status_code") not in (0, None):
+            return ToldError(None, read_complaint(base), {"base_resp": base})  # MiniMax withheld an answer
         if found is None:
             return None
         alone = {"error": found}
@@ -426,12 +375,14 @@ def _join_named(body: Mapping[str, Any]) -> str:
     return "; ".join(told[:_MOST_PARTS])
 
 
-def _is_an_error(holder: Any) -> bool:
-    """Return whether a field `error` tells one: it is not empty, and not a code of success."""
+def is_an_error(holder: Any) -> bool:
+    """Return whether a field `error` tells one: it is not empty, and neither a code nor a word of success."""
     if isinstance(holder, dict):
         code = holder.get("code")
         return code not in (0, "0", 200, "200") and (bool(read_complaint(holder)) or code is not None)
-    return holder is True or (isinstance(holder, (str, list)) and bool(read_complaint(holder)))
+    if isinstance(holder, str):
+        return _plain(holder.strip(" .!")) not in _NO_ERRORS and bool(read_complaint(holder))
+    return holder is True or (isinstance(holder, list) and bool(read_complaint(holder)))
 
 
 def _tells_an_error(body: Mapping[str, Any]) -> bool:
@@ -450,7 +401,7 @@ def _tells_an_error(body: Mapping[str, Any]) -> bool:
 def says_it_failed(body: Any) -> bool:
     """Return whether a JSON object says of itself that it is an error, whatever else is in it."""
     fields = _fields(body) if isinstance(body, dict) else {}
-    if any(_is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
+    if any(is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
         return True
     if any(str(fields.get(name)).lower() in _BAD for name in ("status", "object", "type")):
         return True

@@ -9,7 +9,8 @@ import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError
 
 from hallulab.agents.models.answers import ModelError, RefusedRequest
-from hallulab.agents.models.complaints import is_retryable, read_complaint, read_pause
+from hallulab.agents.models.complaints import is_retryable, read_complaint
+from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import read_object, read_value
 from hallulab.agents.models.token_watch import StalledServer
 from hallulab.agents.models.transport import CallRecord

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from hallulab.agents.models.complaints import is_an_error, read_complaint
+
 Ending = Literal["whole", "calls", "cut", "broken", "unknown"]
 """`whole`; `calls`: whole, with calls of functions; `cut`: at a limit of tokens; `broken`: by an error, a
 filter or the server's end; `unknown`: the endpoint does not say, or uses a word that is not known."""
@@ -125,19 +127,12 @@ def find_break(body: Mapping[str, Any]) -> str | None:
         body: a chat completion.
     """
     choice = body["choices"][0]
-    told = _find_words(choice.get("error")) or _find_words(body.get("error"))
+    error = next((one for one in (choice.get("error"), body.get("error")) if is_an_error(one)), None)
+    told = read_complaint(error)
     reason = find_reason(choice)
-    if told is None and read_ending(reason) != "broken":
+    if error is None and read_ending(reason) != "broken":
         return None
-    if told is None and reason is not None and "filter" in reason.lower():
+    if not told and reason is not None and "filter" in reason.lower():
         return "the server's content filter withheld the answer or a part of it."
     named = f"`finish_reason` {reason[:_LONGEST]!r}" if reason is not None else "an error in it"
     return f"the answer broke off ({named}{f': {told}' if told else ''})."
-
-
-def _find_words(error: Any) -> str | None:
-    """Return an error's own words on one line; None if there is no error."""
-    if not error:
-        return None
-    told = error.get("message", error) if isinstance(error, dict) else error
-    return " ".join(str(told).split())[:_LONGEST] or None

@@ -128,7 +128,7 @@ NEEDS: tuple[Need, ...] = (
         _leave_out("response_format"),
         "json_schema",
     ),
-    Need("no_seed", "no seed", _find(r"seed"), _has("seed"), _leave_out("seed")),
+    Need("no_seed", "no seed", _find(r"seed(?!-)"), _has("seed"), _leave_out("seed")),
     Need(
         "no_names",
         "no names of messages",
@@ -216,10 +216,13 @@ _NOT_ABOUT_ARGUMENTS = frozenset({401, 402, 407, 408, 409, 410, 413, 425, 429})
 
 _ABOUT_ELSE = _find(
     r"context.{0,20}(?:length|window|size)|too long|too large|exceed|api.?key|authent|unauthor|permission"
-    r"|quota|billing|credit|rate.?limit|polic(?:y|ies)|safety|moderation|not found|not exist|no such model"
-    rf"|unknown model|loading|busy|overloaded|max_(?:completion_)?tokens.*(?:{_TOO_HIGH})"
+    r"|quota|billing|credit|rate.?limit|capacity|polic(?:y|ies)|safety|moderation|not found|not exist"
+    rf"|no such model|unknown model|loading|busy|overloaded|max_(?:completion_)?tokens.*(?:{_TOO_HIGH})"
 )
 """Subjects of refusals that name no argument and are about none."""
+
+_EVERYDAY = frozenset({"no_system", "stream", "no_names", "no_stop"})
+"""Needs whose words a refusal about something else may well have: "our safety system"."""
 
 
 def is_about_request(status: int) -> bool:
@@ -379,6 +382,8 @@ async def _refused(
 def _find_named(body: Body, tried: Sequence[Need], words: str) -> Need | None:
     """Return a need that words name, and that was not tried."""
     left = [need for need in ALL_NEEDS.values() if need not in tried and need.concerns(body)]
+    if _ABOUT_ELSE.search(words):
+        left = [need for need in left if need.name not in _EVERYDAY]
     return next((need for need in left if need.words.search(words)), None)
 
 

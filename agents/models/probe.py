@@ -16,7 +16,6 @@ from pydantic import BaseModel, ValidationError
 
 from hallulab.agents.models.abilities import Capabilities, LackingAbility, SeedUse
 from hallulab.agents.models.answers import (
-    DECISION,
     Completion,
     ImpossibleAnswer,
     ModelError,
@@ -24,6 +23,9 @@ from hallulab.agents.models.answers import (
     describe_schema,
 )
 from hallulab.agents.models.complaints import BUSY_STATUS
+from hallulab.agents.models.decisions import (
+    DECISION,
+)
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.transport import CallRecord, WireMessage, asking_before_the_run
 from hallulab.scenarios.errors import OperationalError, ReplayMiss

@@ -24,11 +24,11 @@ from hallulab.agents.models.complaints import (
     find_told_error,
     find_unread_packing,
     read_delay,
-    read_pause,
 )
+from hallulab.agents.models.joined_streams import join_text
 from hallulab.agents.models.log_probabilities import gives_token_numbers, is_empty, read_first_token
+from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.redaction import Redaction
-from hallulab.agents.models.streaming import join_text
 from hallulab.scenarios.files.json_text import read_json
 
 LARGEST = 16 << 20

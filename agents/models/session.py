@@ -15,9 +15,6 @@ from pydantic import BaseModel
 
 from hallulab.agents.models.abilities import LackingAbility
 from hallulab.agents.models.answers import (
-    DECISION,
-    SAMPLE_TEMPERATURE,
-    WORD_TOKENS,
     Completion,
     ModelError,
     UnlikelyOptions,
@@ -25,6 +22,11 @@ from hallulab.agents.models.answers import (
     ask_for_json,
     describe_schema,
     parse_answer,
+)
+from hallulab.agents.models.decisions import (
+    DECISION,
+    SAMPLE_TEMPERATURE,
+    WORD_TOKENS,
     share_of_tokens,
     share_of_words,
 )

@@ -27,8 +27,9 @@ from hallulab.agents.models.answers import (
     is_completion,
     read_limit,
 )
-from hallulab.agents.models.complaints import describe_no_completion, is_broken, is_retryable, read_pause
+from hallulab.agents.models.complaints import describe_no_completion, is_broken, is_retryable
 from hallulab.agents.models.endpoints import SCRIPTED, Credentials
+from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import (
     JSON,
     LARGEST,

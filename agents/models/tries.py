@@ -15,7 +15,8 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_ran
 from tenacity.wait import wait_base
 
 from hallulab.agents.models.answers import BrokenAnswer
-from hallulab.agents.models.complaints import BUSY_STATUS, is_out_of_quota, is_retryable, read_pause
+from hallulab.agents.models.complaints import BUSY_STATUS, is_out_of_quota, is_retryable
+from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import read_object
 from hallulab.agents.models.transport import CallRecord, is_before_the_run
 from hallulab.agents.models.unreachable import name_trouble

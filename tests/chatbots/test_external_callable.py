@@ -17,6 +17,9 @@ import asyncio
 import json
 import sys
 import time
+from collections import UserString
+from dataclasses import dataclass
+from typing import NamedTuple
 
 NUMBER = 7
 
@@ -109,6 +112,52 @@ def of_services(history):
         {"text": "c", "url": "http://x/c", "title": "C"},
     ]
     return {"reply": "x", "passages": given}
+
+@dataclass
+class Answer:
+    reply: str
+    passages: list
+
+class Pair(NamedTuple):
+    reply: str
+    passages: list
+
+class AIMessage:
+    content = "At 7."
+
+class Response:
+    response, source_nodes = "At 7.", [NodeWithScore()]
+
+def of_a_dataclass(history):
+    return Answer("At 7.", ["Opens at 8."])
+
+def of_a_named_tuple(history):
+    return Pair("At 7.", ["Opens at 8."])
+
+def of_a_message(history):
+    return AIMessage()
+
+def of_a_response(history):
+    return Response()
+
+def of_a_user_string(history):
+    return UserString("At 7.")
+
+class Slotted:
+    __slots__ = ("reply", "passages")
+
+def of_slots(history):
+    made = Slotted()
+    made.reply, made.passages = "At 7.", ["Opens at 8."]
+    return made
+
+@dataclass
+class Misnamed:
+    reply: str
+    sources: list
+
+def misnamed_object(history):
+    return Misnamed("x", ["y"])
 
 def leaves(history):
     sys.exit("fed up")
@@ -213,6 +262,19 @@ async def test_documents_of_libraries_and_services_are_passages(
     assert [(one.document, one.text, one.score) for one in reply.passages] == passages
 
 
+@pytest.mark.parametrize(
+    ("attribute", "passages"),
+    [
+        *((one, ["Opens at 8."]) for one in ("of_a_dataclass", "of_slots", "of_a_named_tuple")),
+        ("of_a_response", ["Opens at 8."]),
+        *((one, []) for one in ("of_a_message", "of_a_user_string")),
+    ],
+)
+async def test_objects_of_classes_and_libraries_are_answers(attribute: str, passages: list[str]) -> None:
+    reply = await ask(f"pool_bot:{attribute}")
+    assert (reply.text, [one.text for one in reply.passages]) == ("At 7.", passages)
+
+
 async def test_a_blank_passage_is_none() -> None:
     reply = await ask("pool_bot:blank_passages")
     assert [(one.id, one.text) for one in reply.passages] == [("passage#2", "A card is free.")]
@@ -244,6 +306,7 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:wrong", r"returned a dict with \['answer'\], not a text"),
         ("pool_bot:misnames", "returned `contexts`, which is not read. Call it `passages`"),
         ("pool_bot:misnames_again", "returned `retrieved_contexts`, which is not read. Call it `passages`"),
+        ("pool_bot:misnamed_object", "returned `sources`, which is not read. Call it `passages`"),
         ("pool_bot:empty", "the bot's reply is empty"),
         ("pool_bot:unseen", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),

@@ -163,6 +163,30 @@ async def test_passages_are_read_where_they_are() -> None:
     assert not lacks_evidence(reply)
 
 
+async def test_fields_of_a_services_passage_that_are_not_read_are_left_out() -> None:
+    found = [
+        {"id": 7, "content": "Opens at 7.", "chunk_no": 3, "score": "high", "topic": None, "title": "Hours"}
+    ]
+    reply = await ask(Service({**OPENS, "docs": found}), passages="docs")
+    [passage] = reply.passages
+    assert (passage.id, passage.document, passage.text, passage.score) == ("7", "Hours", "Opens at 7.", None)
+
+
+async def test_events_of_texts_in_json_are_those_texts() -> None:
+    assert (await ask(Service(stream('data: "It opens"', "", 'data: " at \\u0037."', "")))).text == (
+        "It opens at 7."
+    )
+    assert (await ask(Service(stream('data: "At 7"', "", "data:  it opens.", "")))).text == '"At 7" it opens.'
+
+
+async def test_the_data_stream_of_vercel_is_joined() -> None:
+    lines = 'f:{"messageId":"m"}\n0:"It opens"\ng:"Hm."\n0:" at 7."\nd:{"finishReason":"stop"}\n'
+    assert (await ask(Service(httpx2.Response(200, text=lines)), reply=None)).text == "It opens at 7."
+    failed = httpx2.Response(200, text='0:"It opens"\n3:"upstream died"\n')
+    with pytest.raises(ChatbotError, match="broke off its reply: upstream died"):
+        await ask(Service(failed), reply=None)
+
+
 async def test_an_answer_without_the_passages_gets_evidence_like_a_bot_that_names_none() -> None:
     assert lacks_evidence(await ask(Service(), passages="docs"))
 
@@ -326,10 +350,9 @@ async def test_json_lines_are_events(kind: str) -> None:
     assert (reply.text, [one.text for one in reply.passages]) == ("It opens at 7.", ["Opens at 7."])
 
 
-async def test_json_lines_without_a_place_of_the_piece_are_told() -> None:
-    answer = httpx2.Response(
-        200, content=b'{"t": "It"}\n{"t": "opens"}\n', headers={"Content-Type": "application/x-ndjson"}
-    )
+@pytest.mark.parametrize("kind", ["application/x-ndjson", "text/plain"])
+async def test_json_lines_without_a_place_of_the_piece_are_told(kind: str) -> None:
+    answer = httpx2.Response(200, content=b'{"t": "It"}\n{"t": "opens"}\n', headers={"Content-Type": kind})
     with pytest.raises(ChatbotError, match=r"its events are JSON\. Say where each has its piece in `event`"):
         await ask(Service(answer), reply=None)
 
@@ -374,6 +397,23 @@ async def test_cookies_of_a_conversation_are_sent_back_in_it_alone() -> None:
         await one.reply(LATER)
     sent = [request.headers.get("Cookie") for request in service.requests]
     assert sent == [None, "sid=abc; b=2", None]
+
+
+async def test_a_cookie_that_cannot_be_sent_back_is_told() -> None:
+    cookie = (b"Set-Cookie", "sid=größe; Path=/".encode("latin-1"))
+    bot = make(Service(httpx2.Response(200, json=OPENS, headers=[cookie])), stateful=True)
+    await bot.reply(LATER)
+    with pytest.raises(ChatbotError, match=f"{URL} set a cookie with letters beyond ASCII"):
+        await bot.reply(LATER)
+
+
+async def test_a_cookie_of_the_users_is_sent_in_place_of_the_bots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_SESSION", "sid=mine-12345678")
+    service = Service(httpx2.Response(200, json=OPENS, headers={"Set-Cookie": "sid=theirs; Path=/"}))
+    bot = make(service, headers={"Cookie": "${SHOP_SESSION}"})
+    await bot.reply(LATER)
+    await bot.reply(LATER)
+    assert [one.headers.get_list("Cookie") for one in service.requests] == [["sid=mine-12345678"]] * 2
 
 
 async def test_a_job_may_lead_to_its_result_at_the_same_host_alone() -> None:

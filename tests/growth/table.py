@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from hallulab.agents.models import complaints, token_watch, written_calls
+from hallulab.agents.models import complaints, pauses, token_watch, written_calls
 from hallulab.agents.users import leaked_plans
 from hallulab.detectors.base import reading
 from hallulab.detectors.explanations import claim, evidence, explanation, findings
@@ -307,8 +307,11 @@ TABLE: dict[Callable[..., Any], Case] = {
     complaints.read_delay: lambda text: complaints.read_delay(
         {"error": {"details": [{"retryDelay": text}], "message": text}}
     ),
+    complaints.is_an_error: complaints.is_an_error,
+    complaints.says_it_failed: lambda text: complaints.says_it_failed({"error": text, text: [text]}),
     complaints.find_busy_status: lambda text: complaints.find_busy_status({"error": {"code": text}}),
-    complaints.read_pause: lambda text: complaints.read_pause({"retry-after": text, "retry-after-ms": text}),
+    pauses.read_seconds: pauses.read_seconds,
+    pauses.read_pause: lambda text: pauses.read_pause({"retry-after": text, "retry-after-ms": text}),
     complaints.is_broken: lambda text: complaints.is_broken(200, {}, text),
     complaints.describe_no_completion: lambda text: complaints.describe_no_completion(200, {}, text),
     complaints.describe_redirect: lambda text: complaints.describe_redirect(302, f"http://a/{text}", text),

@@ -20,6 +20,7 @@ FOLDERS = (
 )  # fmt: skip
 MODULES = (
     "agents.models.complaints",
+    "agents.models.pauses",
     "agents.models.token_watch",
     "agents.models.written_calls",
     "agents.users.leaked_plans",

@@ -57,6 +57,7 @@ def test_what_has_no_message_is_no_completion(body: dict[str, Any]) -> None:
             {"content": "Reason before </think>. The courier pays."},
             "Reason before </think>. The courier pays.",
         ),
+        ({"content": "\ufeffThe courier pays."}, "The courier pays."),
         ({"content": {"type": "text", "text": "The courier pays."}}, "The courier pays."),
         ({"content": ["The courier ", {"text": "pays."}]}, "The courier pays."),
         ({"content": [{"text": "Hm.", "thought": True}, {"text": "The courier pays."}]}, "The courier pays."),
@@ -100,15 +101,27 @@ def test_what_says_nothing_to_the_user_is_refused(message: dict[str, Any], reaso
         said(message)
 
 
-async def test_the_choice_with_the_lowest_index_is_the_answer() -> None:
+@pytest.mark.parametrize("number", [int, str])
+async def test_the_choice_with_the_lowest_index_is_the_answer(number: type) -> None:
     body = completion("Keep it for three weeks.")
-    other = {"index": 1, "message": {"role": "assistant", "content": "WRONG"}, "finish_reason": "stop"}
+    body["choices"][0]["index"] = number(0)
+    other = {
+        "index": number(1),
+        "message": {"role": "assistant", "content": "WRONG"},
+        "finish_reason": "stop",
+    }
     assert await text_of({**body, "choices": [other, *body["choices"]]}) == "Keep it for three weeks."
 
 
 def test_a_filtered_answer_names_the_filter() -> None:
     with pytest.raises(ModelError, match="content filter"):
         said({"content": ""}, finish_reason="content_filter")
+
+
+@pytest.mark.parametrize(("cached", "told"), [(4, 4), (9, 9), (10, None), (-1, None)])
+def test_no_more_tokens_are_cached_than_there_are(cached: int, told: int | None) -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": cached}}
+    assert read_completion({**completion("At 7."), "usage": usage}).cached_tokens == told
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from hallulab.agents.models.answers import (
     Completion,
     UnlikelyOptions,
     UnparseableAnswer,
+)
+from hallulab.agents.models.decisions import (
     printed_option,
     share_of_tokens,
     share_of_words,
@@ -31,6 +33,9 @@ from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn
         *((("Yes", "No"), text, None) for text in ("Not sure. Yes", "Maybe", "", "...")),
         *((("Yes", "No"), text, None) for text in ("Yes/No", "Yes or No", "**No** or **Yes**?")),
         (("Yes", "No"), "No or not much", "No"),
+        *((("Yes", "No"), text, "Yes") for text in ("Answer: Yes", "**Final answer:** yes", "\\boxed{Yes}")),
+        *((("Yes", "No"), text, "Yes") for text in ('{"answer": "Yes"}', "<answer>Yes</answer>")),
+        (("Yes", "No"), "Answer the question: Yes", None),
         *((("A", "B"), text, "A") for text in ("A", "A\n\nThe", "A: Clerk")),
         *((("A", "B"), text, "B") for text in ("b.", "(B)")),
         (("A", "B"), "A clerk should", None),

@@ -18,8 +18,8 @@ from hallulab.agents.models.complaints import (
     put_in_one_line,
     read_complaint,
     read_delay,
-    read_pause,
 )
+from hallulab.agents.models.pauses import read_pause
 from hallulab.testing.scripted import completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, failure, in_turn
 
@@ -147,6 +147,11 @@ def test_words_that_are_nested_too_deep_are_not_looked_for() -> None:
         ({**completion("ok"), "error": None}, None),
         ({**completion("ok"), "error": {"code": 0, "message": "success"}}, None),
         ({**completion("ok"), "base_resp": {"status_code": 0, "status_msg": ""}}, None),
+        (
+            {**completion("ok"), "base_resp": {"status_code": 1027, "status_msg": "output sensitive"}},
+            ToldError(None, "output sensitive"),
+        ),
+        *(({**completion("ok"), "error": told}, None) for told in ("None", "null", "OK", "no error")),
         (completion("The error is mine."), None),
         (None, None),
     ],

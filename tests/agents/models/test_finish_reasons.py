@@ -87,6 +87,8 @@ def test_a_broken_answer_is_none(reason: str) -> None:
         (ended(None), None),
         (ended("stop", error=None), None),
         ({**ended("stop"), "error": None}, None),
+        ({**ended("stop"), "error": {"code": 0, "message": "success"}}, None),
+        ({**ended("stop"), "error": "None"}, None),
         (ended("error"), "the answer broke off (`finish_reason` 'error')."),
         (
             ended("error", error={"code": 502, "message": "Upstream\ndropped"}),

@@ -217,7 +217,14 @@ async def test_refusals_that_differ_each_time_are_not_looked_into_for_ever() -> 
     assert len(transport.requests) < 20 * 2 + 40
 
 
-@pytest.mark.parametrize("reason", ["Prompt too long", "blocked by our content policy", "quota exceeded"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("Prompt too long", "blocked by our content policy", "quota exceeded"),
+        *("rejected as a result of our safety system", "out of stream capacity", "no such model: seed-oss"),
+        "billing is stopped. Your name is unknown to our system",
+    ],
+)
 async def test_a_refusal_of_something_else_is_taken_as_it_is(reason: str) -> None:
     pool, transport = scripted_pool(lambda _: refusal(400, reason))
     with pytest.raises(ModelError, match=reason):

@@ -18,6 +18,7 @@ from tenacity import wait_none
 from hallulab.agents.models import streaming
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.endpoints import Endpoint
+from hallulab.agents.models.joined_streams import join_pieces
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.watching import CallProgress, watching
@@ -313,7 +314,7 @@ async def test_pieces_of_another_choice_are_left_out() -> None:
     ],
 )
 def test_a_text_that_is_told_again_is_there_once(pieces: list[str], text: str) -> None:
-    assert streaming.join_pieces(pieces) == text
+    assert join_pieces(pieces) == text
 
 
 @pytest.mark.parametrize("told", ['{"message": "upstream timed out"}', "upstream timed out"])
