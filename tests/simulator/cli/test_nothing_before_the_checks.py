@@ -111,7 +111,7 @@ def test_journals_are_read_before_and_after_judging_and_the_pack_once(
     judge = ("detect", damaged.path, "--detectors", "lexical", "--quiet")
     assert code_and_error(*judge)[0] == 0
     with (
-        patch("hallulab.simulator.records.journals.read_placed_lines", wraps=read_placed_lines) as lines,
+        patch("hallulab.simulator.records.journal_lines.read_placed_lines", wraps=read_placed_lines) as lines,
         patch("hallulab.scenarios.packs.pack_files.read_documents", wraps=read_documents) as packs,
     ):
         assert code_and_error(*judge)[0] == 0

@@ -81,10 +81,10 @@ def test_a_conversation_that_stands_twice_is_refused(tmp_path: Path) -> None:
 def test_what_a_run_writes_between_the_reading_of_two_journals_is_no_contradiction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hallulab.simulator.records import journals
+    from hallulab.simulator.records import journal_lines
 
     run = RunFolder(tmp_path)
-    read_placed_lines = journals.read_placed_lines
+    read_placed_lines = journal_lines.read_placed_lines
     asked: list[str] = []
 
     def read_while_a_run_writes(path: Path) -> list[tuple[int, int, object]]:
@@ -95,6 +95,6 @@ def test_what_a_run_writes_between_the_reading_of_two_journals_is_no_contradicti
             judged.append(scored(path.name, 0).model_dump_json())
         return lines
 
-    monkeypatch.setattr(journals, "read_placed_lines", read_while_a_run_writes)
+    monkeypatch.setattr(journal_lines, "read_placed_lines", read_while_a_run_writes)
     found = run.read_journals()
     assert [chat.id for chat in found.conversations] == ["verdicts.jsonl"]
