@@ -186,7 +186,7 @@ def _read_framed(
 
 def _has_spaces(head: Sequence[str], separator: str) -> bool:
     """Return whether a space follows each separator of a header, as people type tables."""
-    parts = head[0].split(separator)[1:] if head else []
+    parts = head[0].split(separator)[1:] if head and head[0][:1] not in ("{", "[") else []
     return separator != "\t" and bool(parts) and all(part.startswith(" ") for part in parts)
 
 
