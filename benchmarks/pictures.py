@@ -178,6 +178,7 @@ def _open_viewer(page: Page, pages: Pages, picture: Picture) -> None:
     page.goto(address)
     page.wait_for_selector("#results", timeout=120_000)  # the report is made in the background
     if picture.page == "run":
+        page.reload()  # without the notes of a report that is being made
         return
     _, [chat, *_] = run.index.list_chats(flagged=True)
     place = "beside" if picture.page == "beside" else "conversations"

@@ -29,7 +29,7 @@ class LazyCommand:
     help: str = ""
     """For the help that lists the commands, in place of the function's docstring; at most 64 characters."""
     reads_run: bool = False
-    """Whether its argument is a run folder."""
+    """True if its argument is a run folder."""
 
     def build(self, name: str) -> Any:
         """Import the function, and return its parser."""
