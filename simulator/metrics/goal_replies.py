@@ -1,8 +1,8 @@
 """Replies to goals whose right reply is known: answered, declined or asked back, without a judge.
 
 Labels come with the goals of a pack (`scenarios/packs/goals.py`), and simulated users note the goal that a
-message is about. Rules for English tell what a reply does (`find_deed`). Where the user must be asked, only
-the first turn about the goal counts: later messages may have said it.
+message is about. Rules for nine languages tell what a reply does (`find_deed`). Where the user must be asked,
+only the first turn about the goal counts: later messages may have said it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Literal, Self, get_args
 
 from hallulab.scenarios.packs.goals import Expected, GoalLabel
 from hallulab.scenarios.text.declining import classify_reply, find_declining
+from hallulab.scenarios.text.scripts import UNSPACED
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
@@ -43,12 +44,17 @@ _ASKS = re.compile(
     r"\byour?\b[^?]{0,300}\?\W{0,9}\Z|\b(?:need to know|tell me|let me know(?! if\b))\b", re.IGNORECASE
 )
 _CONTRADICTION = re.compile(
-    r"\b(?:contradict|disagree|inconsisten|conflicting\b|differ(?:s|ed|ing)?\b)", re.IGNORECASE
+    r"\b(?:contradict|disagree|inconsisten|conflicting\b|differ(?:s|ed|ing)?\b"
+    r"|wid[ei]rspr[eiuü]ch|contradic|discrepan|contredi|incohéren|divergent)"
+    r"|विरोधाभास|परस्पर विरोधी|मेल नहीं खा|تتناقض|متناقض|تناقض|تتعارض|矛盾|不一致|食い違|ขัดแย้ง|ไม่ตรงกัน",
+    re.IGNORECASE,
 )
+_BESIDE = rf"[^\W{UNSPACED}]"
+"""A letter or digit that makes a wording part of a longer word; scripts without spaces have none."""
 
 
 def find_deed(reply: str, label: GoalLabel) -> Deed | None:
-    """Return what a reply to a labelled goal does; None: it is a courtesy, or in another language.
+    """Return what a reply to a labelled goal does; None: it is a courtesy, or in a language without rules.
 
     Where the user must be asked, a question to the user counts, also beside a conditional answer. Where
     documents contradict each other, a reply that names what both say, or says that they contradict each
@@ -81,7 +87,9 @@ def _asks_the_user(sentence: str) -> bool:
 
 def _names_contradiction(reply: str, says: Sequence[str]) -> bool:
     plain = " ".join(reply.split())
-    named = (re.search(rf"(?<!\w){re.escape(one)}s?(?!\w)", plain, re.IGNORECASE) for one in says)
+    named = (
+        re.search(rf"(?<!{_BESIDE}){re.escape(one)}s?(?!{_BESIDE})", plain, re.IGNORECASE) for one in says
+    )
     return _CONTRADICTION.search(plain) is not None or all(found is not None for found in named)
 
 
@@ -92,7 +100,8 @@ class GoalReplyRow(Frozen):
     turns: int
     """Turns about a goal with a label."""
     read: int
-    """Those whose reply answers, declines or asks back; the others are courtesies or in other languages."""
+    """Those whose reply answers, declines or asks back; the others are courtesies, or in languages without
+    rules."""
     coverage: Rounded | None
     """read / turns."""
     right: Rounded | None
@@ -183,10 +192,10 @@ class GoalReplies(TableMetric[GoalReplyRow]):
         """Explain where the labels come from and what is not read."""
         return (
             "Some goals of the pack have a label: the documents answer them, do not, contradict each other, "
-            "or the answer depends on what the user must be asked. Rules for English tell what each reply "
-            "does; courtesies and replies in other languages are only in Coverage. They do not tell whether "
-            "an answer is true. A reply that claims something beside a refusal is neither right nor "
-            "over-answered where it should decline.",
+            "or the answer depends on what the user must be asked. Rules tell what each "
+            "reply does; courtesies and replies in languages without rules are only in Coverage. They do not "
+            "tell whether an answer is true. A reply that claims something beside a refusal is neither right "
+            "nor over-answered where it should decline.",
         )
 
 
