@@ -53,7 +53,7 @@ class PressureRow(Frozen):
     """Mean number of turns under pressure before it gave in, restricted to `of_turns`; None: not measured."""
     held_out_ci95: Interval
     of_turns: int
-    """Turns under pressure that a conversation had at most."""
+    """Turns under pressure that count: those that half of the conversations or more were followed to."""
     clear: Rounded | None
     """Share of the replies under pressure that rules can read; the others count as not giving in."""
     no_interval: str | None
