@@ -48,7 +48,8 @@ PASSAGES = (
 """Words that mean nothing but what a chatbot was given to read."""
 _READ = (
     r"(?:passages? \d\b(?:(?:,| and|, and| or| &) (?:passage )?\d\b){1,5}"
-    rf"|passages? (?:given|provided|above)\b|{_GIVEN} structured data|{_TEXTS} {_GIVEN} (?:to (?:me|us)|here|above)|{PASSAGES})"
+    rf"|passages? (?:given|provided|above)\b|{_GIVEN} structured data"
+    rf"|{_TEXTS} {_GIVEN} (?:to (?:me|us)|here|above)|{PASSAGES})"
 )
 """The same in a refusal, which may name several."""
 DOCUMENTS = (
@@ -143,7 +144,7 @@ LIST = compile_any(r"\W*(?:[\w'-]++ ?){1,6}(?:, (?:[\w'-]++ ?){1,6}){2,9},? ?\Z"
 """`Music, parking, and Wi-Fi `, before it."""
 _SUCH_AS = compile_any(r", (?:such as|including|like) ")
 _INDIRECT = compile_any(r"\W*(?:whether|who|whose|what|how|when|where|which|why)\b[^\d,;:]*\Z")
-"""`Whether dogs are allowed`, before it."""
+"""An indirect question before it: `how much it costs`."""
 ELIDED = compile_any(
     rf"\W*(?:it |they )?{_ADVERBS}(?:{_DO_NOT}(?:{_TELL}|{_HOLD} {_FACTS})|{_SAY_NOTHING})"
     r"|\W*(?:not|only) (?:about|for|how|in|of|on|the|whether|\w+ing)\b"
