@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, run_detector
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.transcript import Judgement, Passage, Span, TurnView, Unit
