@@ -133,7 +133,9 @@ def _list_other_languages(text: str) -> Sequence[str]:
     language = identify_language(text)
     if language == ENGLISH:
         return ()
-    return (language,) if language in REFUSALS and language not in IN_LATIN_SCRIPT else IN_LATIN_SCRIPT
+    if language is None or language in IN_LATIN_SCRIPT or language not in REFUSALS:
+        return IN_LATIN_SCRIPT
+    return (language,)
 
 
 def _declines(sentence: str, is_description: Callable[[str], bool]) -> bool:
