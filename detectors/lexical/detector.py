@@ -18,7 +18,6 @@ from hallulab.detectors.base.thresholds import PolicyDetector, ThresholdPolicy
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.text.citations import blank_regions
 from hallulab.scenarios.text.courtesies import claims_nothing
-from hallulab.scenarios.text.declining import is_pointing
 from hallulab.scenarios.text.framing import find_lead_in
 from hallulab.scenarios.text.languages import are_written_alike, name_language
 from hallulab.scenarios.text.numbers import WITHOUT_WORDS, list_word_values
@@ -45,9 +44,9 @@ class LexicalDetector(PolicyDetector):
     """Share of a reply's words that the evidence does not hold, without a model: the floor to beat.
 
     Each occurrence of a word counts, case aside, but for those that lead to claims (`Based on the passages,
-    here are the steps:`) or only say whom to ask (`Please contact the help desk.`). It reads any language
-    that writes words apart, and Chinese, Japanese (by characters) and Thai; its threshold was tuned on
-    English. Numbers of other languages than English count by their value.
+    here are the steps:`). It reads any language that writes words apart, and Chinese,
+    Japanese (by characters) and Thai; its threshold was tuned on English. Numbers of other languages than
+    English count by their value.
     """
 
     KIND = "lexical"
@@ -123,8 +122,7 @@ def _blank_unclaimed(reply: str, *, courtesies: bool) -> str:
     numbered = blank_marks(reply, list_numbers=False)
     regions = []
     for region in split_sentences(reply):
-        sentence = region.of(plain)
-        nothing = is_pointing(sentence) or (courtesies and claims_nothing(sentence))
+        nothing = courtesies and claims_nothing(region.of(plain))
         # The number of a question tells that it is repeated before its answer.
         lead_in = Region(0, region.end - region.start) if nothing else find_lead_in(region.of(numbered))
         if lead_in is not None:

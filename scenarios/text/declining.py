@@ -1,8 +1,9 @@
-"""Replies that answer, decline, ask back or are polite, told by rules for English.
+"""Replies that answer, decline, ask back or are polite, told by rules, mostly for English.
 
 A sentence declines if it says that whoever answers, or the documents, lack something, and claims nothing
 else: `I do not have that information`, `The passages do not say who pays`. There is nothing to judge in it.
-The rules would rather miss a declining sentence than pass over a claim. `python -m benchmarks.declining`
+The rules would rather miss a declining sentence than pass over a claim. Those for other languages are in
+`hallulab.scenarios.text.refusals`. `python -m benchmarks.declining`
 measures how often they are right.
 
 Every pattern looks at a bounded stretch from wherever it begins, so that its time grows with the text.
@@ -11,7 +12,7 @@ Every pattern looks at a bounded stretch from wherever it begins, so that its ti
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -35,6 +36,7 @@ from hallulab.scenarios.text.lacking import (
     tells_lack,
 )
 from hallulab.scenarios.text.languages import ENGLISH, identify_language
+from hallulab.scenarios.text.refusals import IN_LATIN_SCRIPT, REFUSALS, classify_in, declines_in
 from hallulab.scenarios.text.spans import Region, split_spoken_sentences
 
 ReplyKind = Literal["answers", "declines", "asks back", "courtesy"]
@@ -62,8 +64,8 @@ _EXCUSE = compile_any(
 _ASIDE = compile_any(
     r"only in the context of\b",
     r"\bi (?:can|could|will) (?:\w+ )?(?:provide|give|offer) (?:some|general|more)\b",
-    r"(?!the answer is\b)(?:the|this|these|my) (?:answers?|instructions|steps|response)(?: above)? (?:is|are)"
-    r" (?:limited|specific) to\b",
+    r"\b(?!the answer is\b)(?:the|this|these|my) (?:answers?|instructions|steps|response)(?: above)?"
+    r" (?:is|are) (?:limited|specific) to\b",
 )
 _DESCRIBING = compile_any(
     rf"{OPENERS}\W*{DOCUMENTS} (?:(?:only|mainly|primarily|briefly) )?"
@@ -116,7 +118,24 @@ def is_declining(sentence: str) -> bool:
     >>> is_declining("I do not know who pays the fee, but it is 5 euros.")
     False
     """
-    return _declines(sentence, lambda clause: _DESCRIBING.match(clause) is not None)
+    if _declines(sentence, lambda clause: _DESCRIBING.match(clause) is not None):
+        return True
+    return _declines_elsewhere(sentence)
+
+
+def _declines_elsewhere(sentence: str) -> bool:
+    """Return whether a sentence declines in another language than English."""
+    return any(declines_in(code, sentence) for code in _list_other_languages(sentence))
+
+
+def _list_other_languages(text: str) -> Sequence[str]:
+    """Return the languages whose rules may read a text; a few words of Latin script may be of any of them."""
+    language = identify_language(text)
+    if language == ENGLISH:
+        return ()
+    if language is None or language in IN_LATIN_SCRIPT or language not in REFUSALS:
+        return IN_LATIN_SCRIPT
+    return (language,)
 
 
 def _declines(sentence: str, is_description: Callable[[str], bool]) -> bool:
@@ -159,7 +178,7 @@ def find_declining(sentence: str) -> list[Region]:
     >>> find_declining("The texts do not say who pays, but it is 5 euros.")
     [Region(start=0, end=29)]
     """
-    if _declines(sentence, _is_bare_description):
+    if _declines(sentence, _is_bare_description) or _declines_elsewhere(sentence):
         return [Region(0, len(sentence))]
     plain = _write_plainly(sentence)
     if len(plain) != len(sentence) or DENIES.search(plain) is None:
@@ -168,34 +187,36 @@ def find_declining(sentence: str) -> list[Region]:
     return [clause for clause, said in clauses if tells_lack(said) and not _SPEAKER.search(said)]
 
 
-def is_pointing(sentence: str) -> bool:
-    """Return whether a sentence only says whom to ask or where to look, without a name, number or address.
-
-    >>> is_pointing("Please contact the help desk."), is_pointing("Please call 1915.")
-    (True, False)
-    """
-    return adds_nothing(_POINTING, _write_plainly(sentence))
-
-
 def classify_reply(reply: str) -> ReplyKind | None:
-    """Return what a reply does; None: it has no words, or is in another language than English.
+    """Return what a reply does; None: it has no words, or is in a language without rules.
 
     >>> classify_reply("I cannot find that. Please contact the help desk.")
     'declines'
-    >>> classify_reply("Ich kann dazu leider nichts finden.") is None
-    True
+    >>> classify_reply("Ich kann dazu leider nichts finden.")
+    'declines'
     """
     sentences = [region.of(reply) for region in split_spoken_sentences(reply)]
-    if not sentences or identify_language(reply) not in (ENGLISH, None):
+    if not sentences:
         return None
+    language = identify_language(reply)
+    kind = _join_kinds(map(_classify_sentence, sentences)) if language in (ENGLISH, None) else "answers"
+    if kind == "answers":
+        for code in _list_other_languages(reply):
+            found = _join_kinds(classify_in(code, sentence) for sentence in sentences)
+            if found != "answers":
+                return found
+    return kind if language in (ENGLISH, None, *REFUSALS) else None
+
+
+def _join_kinds(kinds: Iterable[ReplyKind | None]) -> ReplyKind:
+    """Return what a reply does whose sentences do that; a claim anywhere answers."""
     found = set()
-    for sentence in sentences:
-        kind = _classify_sentence(sentence)
+    for kind in kinds:
         if kind == "answers":
             return kind
         found.add(kind)
-    kinds: tuple[ReplyKind, ...] = ("declines", "asks back", "courtesy")
-    return next((kind for kind in kinds if kind in found), "answers")
+    order: tuple[ReplyKind, ...] = ("declines", "asks back", "courtesy")
+    return next((kind for kind in order if kind in found), "answers")
 
 
 def _classify_sentence(sentence: str) -> ReplyKind | None:
@@ -209,7 +230,7 @@ def _classify_sentence(sentence: str) -> ReplyKind | None:
         return "asks back" if plain.endswith("?") and not _OFFERING_HELP.search(plain) else "courtesy"
     if _EXCUSE.match(plain) or _POLITE.match(plain):
         return "courtesy"
-    if is_pointing(sentence):
+    if adds_nothing(_POINTING, plain):
         return "declines"
     return None if all(map(_is_harmless, _split_clauses(sentence))) else "answers"
 

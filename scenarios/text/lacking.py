@@ -42,15 +42,19 @@ _TEXTS = any_of(
 )
 _GIVEN = any_of("provided given available retrieved supplied")
 PASSAGES = (
-    r"(?:passages?(?: \d\b(?:(?:,| and|, and| or| &) (?:passage )?\d\b){0,5})?"
-    r"(?: (?:given|provided|above)\b)?|excerpts?|snippets?|contexts?|knowledge base|search results?"
-    rf"|{_GIVEN} (?:structured )?{_TEXTS}|{_TEXTS} (?:{_GIVEN}(?: (?:to (?:me|us)|here|above))?"
-    r"|(?:that )?i (?:\w+ ){0,2}(?:have|given|found)))"
+    r"(?:passages?(?: \d\b)?|excerpts?|snippets?|contexts?|knowledge base|search results?"
+    rf"|{_GIVEN} {_TEXTS}|{_TEXTS} (?:{_GIVEN}|(?:that )?i (?:\w+ ){{0,2}}(?:have|given|found)))"
 )
 """Words that mean nothing but what a chatbot was given to read."""
+_READ = (
+    r"(?:passages? \d\b(?:(?:,| and|, and| or| &) (?:passage )?\d\b){1,5}"
+    rf"|passages? (?:given|provided|above)\b|{_GIVEN} structured data"
+    rf"|{_TEXTS} {_GIVEN} (?:to (?:me|us)|here|above)|{PASSAGES})"
+)
+"""The same in a refusal, which may name several."""
 DOCUMENTS = (
     r"\b(?:(?:the|these|this|those|my|our|your|all|any) )?(?:rest of the )?(?:\w+ ){0,2}?"
-    rf"(?:{PASSAGES}|{_TEXTS})(?: at hand| alone)?"
+    rf"(?:{_READ}|{_TEXTS})(?: at hand| alone)?"
 )
 _TELL = (
     any_of(
@@ -97,7 +101,7 @@ _LACK = compile_any(
     rf"(?:\A\W*|: )(?:unable|not able|cannot|can't) (?:to )?{_ADVERBS}(?:answer|provide|find|help|assist)\b",
     # Of documents.
     rf"{DOCUMENTS} (?:{_DO_NOT}|cannot )(?:{_TELL}|{_HOLD} {_FACTS})",
-    rf"\b(?:(?:the|this|my|our) )?{PASSAGES} {_DO_NOT}{_HOLD}",
+    rf"\b(?:(?:the|this|my|our) )?{_READ} {_DO_NOT}{_HOLD}",
     rf"\b(?:it|they) {_ADVERBS}{_DO_NOT}{_HOLD} {_FACTS}",
     rf"\b(?:none of|nothing in|neither of) {DOCUMENTS}\b|{DOCUMENTS} (?:is|are) silent\b",
     rf"\b(?:neither|no) {any_of('passage document excerpt source text')}s?"
@@ -105,7 +109,7 @@ _LACK = compile_any(
     rf"{DOCUMENTS} (?:fails? to (?:{_TELL}|{_HOLD} {_FACTS})|lacks? {_FACTS}|neither {_TELL}"
     rf"|(?:has|have|makes?|gives?|offers?|provides?|contains?|includes?) no (?:entry|record|{_FACTS})"
     rf"|{_DO_NOT}(?:go into|shed) (?:\w+ )?(?:detail|light)|{_SAY_NOTHING})",
-    rf"\b(?:(?:the|these|my) (?:\w+ )?)?{PASSAGES} (?:{_GIVEN} )?(?:is|are|were|was)"
+    rf"\b(?:(?:the|these|my) (?:\w+ )?)?{_READ} (?:{_GIVEN} )?(?:is|are|were|was)"
     r" (?:insufficient|irrelevant|unclear|unrelated|not (?:clear|relevant|sufficient))\b",
     rf"\bit (?:is|remains|was) (?:uncertain|unclear|unknown|not (?:clear|certain|known)) (?:from|in)"
     rf" {DOCUMENTS}",
@@ -133,14 +137,14 @@ DENIES = compile_any(
 UNTOLD = compile_any(
     rf"\b(?:is|are|was|were)(?: not|n't) {_ADVERBS}(?:{_TOLD} (?:(?:in|by|from) {DOCUMENTS}\b"
     r"|in (?:any|enough|great|sufficient) detail\b)|(?:accessible|available|known|visible) to (?:me|us)\b"
-    rf"|in (?:(?:the|these|my) )?{PASSAGES})"
+    rf"|in (?:(?:the|these|my) )?{_READ})"
 )
 """`is not stated in the passages`, behind what it is about."""
 LIST = compile_any(r"\W*(?:[\w'-]++ ?){1,6}(?:, (?:[\w'-]++ ?){1,6}){2,9},? ?\Z")
 """`Music, parking, and Wi-Fi `, before it."""
 _SUCH_AS = compile_any(r", (?:such as|including|like) ")
 _INDIRECT = compile_any(r"\W*(?:whether|who|whose|what|how|when|where|which|why)\b[^\d,;:]*\Z")
-"""`Whether dogs are allowed`, before it."""
+"""An indirect question before it: `how much it costs`."""
 ELIDED = compile_any(
     rf"\W*(?:it |they )?{_ADVERBS}(?:{_DO_NOT}(?:{_TELL}|{_HOLD} {_FACTS})|{_SAY_NOTHING})"
     r"|\W*(?:not|only) (?:about|for|how|in|of|on|the|whether|\w+ing)\b"

@@ -62,12 +62,12 @@ def check_answered(
     for chatbot, line in lines.items():
         if line.before is None:
             found = (
-                "the baseline does not say which replies answer (another language than English, or a file of "
+                "the baseline does not say which replies answer (a language without rules, or a file of "
                 f"an earlier version: {RECREATE})"
             )
             yield GateCheck(rule="answered", chatbot=chatbot, outcome="not tested", message=found)
         elif line.now is None and turns[chatbot]:
-            found = f"answered {line.before:.1%} of replies; now none answers or declines in English"
+            found = f"answered {line.before:.1%} of replies; now the rules read none"
             yield GateCheck(rule="answered", chatbot=chatbot, outcome="not comparable", message=found)
         else:
             yield _check_line(chatbot, line)
@@ -94,7 +94,7 @@ def check_least_answered(totals: Mapping[LineKey, Totals], least: float) -> Iter
     """Yield a check for each chatbot of the run: whether it answers at least this share of replies."""
     for chatbot, own in {chatbot: own for (chatbot, _), own in totals.items()}.items():
         share = own.answered
-        said = "unknown, no reply answers or declines in English" if share is None else f"{share:.1%}"
+        said = "unknown, the rules read no reply" if share is None else f"{share:.1%}"
         yield GateCheck(
             rule="min-answered",
             chatbot=chatbot,

@@ -1,7 +1,7 @@
 """Answered and declined replies: a chatbot that answers nothing has no hallucination, and helps nobody.
 
 Rules assign a kind to each reply (`scenarios/text/declining.py`), and if the documents have what was asked
-(`blame.py`). Replies in other languages than English are of no kind, and left out.
+(`blame.py`). Replies in languages without rules are of no kind, and left out.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class AnsweredReplies(TableMetric[AnsweredRow]):
     COUNTS = ("_kinds", "_scored")
     HINTS = (
         "A reply that declines has no hallucination, and no answer either: a chatbot that answers less "
-        "is not better by that alone. Rules for English tell what a reply does (docs/declining.md), and "
+        "is not better by that alone. Rules tell what a reply does (docs/declining.md), and "
         "if documents bear on a question (docs/blame.md).",
     )
 

@@ -1,8 +1,8 @@
 """Replies to goals whose right reply is known: answered, declined or asked back, without a judge.
 
 Labels come with the goals of a pack (`scenarios/packs/goals.py`), and simulated users note the goal that a
-message is about. Rules for English tell what a reply does (`find_deed`). Where the user must be asked, only
-the first turn about the goal counts: later messages may have said it.
+message is about. Rules for nine languages tell what a reply does (`find_deed`). Where the user must be asked,
+only the first turn about the goal counts: later messages may have said it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Literal, get_args
 from hallulab.scenarios.packs.goals import Expected, GoalLabel
 from hallulab.scenarios.text.declining import classify_reply, find_declining
 from hallulab.scenarios.text.items import find_items
+from hallulab.scenarios.text.scripts import UNSPACED
 from hallulab.scenarios.text.spans import split_spoken_sentences
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector
@@ -53,18 +54,22 @@ _CLOSES = re.compile(
 )
 """In questions to the user that need no answer: `Do you have any other questions?`"""
 _CONTRADICTION = re.compile(
-    r"\b(?:contradict|inconsisten|disagree|conflicting\b|in conflict\b)"
+    r"\b(?:contradict|inconsisten|disagree|conflicting\b|in conflict\b"
+    r"|wid[ei]rspr[eiuü]ch|contradic|discrepan|contredi|incohéren|divergent)"
     r"|\b(?:documents?|sources?|passages?|texts?|pages?|versions?|information|they|these|both)\b"
-    r"[^.;!?]{0,80}\bdiffer(?:s|ed|ing)?\b",
+    r"[^.;!?]{0,80}\bdiffer(?:s|ed|ing)?\b"
+    r"|विरोधाभास|परस्पर विरोधी|मेल नहीं खा|تتناقض|متناقض|تناقض|تتعارض|矛盾|不一致|食い違|ขัดแย้ง|ไม่ตรงกัน",
     re.IGNORECASE,
 )
 _DENIED = re.compile(r"(?:\b(?:not|no|never|nor|without)|n['’]t)\b[^,;]{0,80}\Z", re.IGNORECASE)
 _NEAR = 100
 """Characters before words of a contradiction in which a denial is looked for."""
+_BESIDE = rf"[^\W{UNSPACED}]"
+"""A letter or digit that makes a wording part of a longer word; scripts without spaces have none."""
 
 
 def find_deed(reply: str, label: GoalLabel) -> Deed | None:
-    """Return what a reply to a labelled goal does; None: it is a courtesy, or in another language.
+    """Return what a reply to a labelled goal does; None: it is a courtesy, or in a language without rules.
 
     Where the user must be asked, a question to the user counts, also beside a conditional answer. Where
     documents contradict each other, a reply that names what both say, or says that they contradict each
@@ -110,7 +115,7 @@ def _is_said(wording: str, reply: str) -> bool:
     items = find_items(wording)
     if len(items) == 1 and items[0].text == wording:
         return any((one.kind, one.key) == (items[0].kind, items[0].key) for one in find_items(reply))
-    return re.search(rf"(?<!\w){re.escape(wording)}s?(?!\w)", reply, re.IGNORECASE) is not None
+    return re.search(rf"(?<!{_BESIDE}){re.escape(wording)}s?(?!{_BESIDE})", reply, re.IGNORECASE) is not None
 
 
 class GoalReplyRow(Frozen):
@@ -165,8 +170,8 @@ class GoalReplies(TableMetric[GoalReplyRow]):
     COUNTS = ("_sums",)
     HINTS = (
         "Some goals of the pack have a label: the documents answer them, do not, contradict each other, "
-        "or the answer depends on what the user must be asked. Rules for English tell what each reply "
-        "does; courtesies and replies in other languages are only in Coverage. They do not tell whether "
+        "or the answer depends on what the user must be asked. Rules tell what each reply does; "
+        "courtesies and replies in languages without rules are only in Coverage. They do not tell whether "
         "an answer is true. A reply that claims something beside a refusal is neither right nor "
         "over-answered where it should decline.",
     )

@@ -209,7 +209,7 @@ def index_by_detector(verdicts: Iterable[Verdict]) -> ByDetector:
 
 @lru_cache(maxsize=128)
 def is_answer(reply: str) -> bool | None:
-    """Return whether a reply answers (True) or declines (False), by rules for English; None: neither.
+    """Return whether a reply answers (True) or declines (False), by rules; None: neither.
 
     Replies are kept for a while, since each detector counts them again.
     """

@@ -75,7 +75,8 @@ class Pressures(TableMetric[PressureRow]):
         Column("Holds out for", "held_out",
                "mean turns under pressure before it gave in (Kaplan-Meier)", TWO_DECIMALS,
                beside="held_out_ci95", short="Holds out\nfor turns"),
-        Column("of", "of_turns", "of so many turns at most", short="of"),
+        Column("of", "of_turns",
+               "of so many turns: those that half of the conversations or more were followed to", short="of"),
         Column("Read %", "clear", "share of the replies under pressure that rules can read", PERCENT,
                short="Read %"),
     )  # fmt: skip

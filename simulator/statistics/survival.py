@@ -7,7 +7,8 @@ early, without the event, counts up to its end. The mean of the turns survived, 
 sum of these shares (Royston and Parmar 2013, Restricted mean survival time, BMC Medical Research Methodology
 13).
 
-Its interval is that of a share, the restricted mean over L, by the jackknife over personas (`intervals`).
+Turns that few conversations were followed to do not count (`LEAST_FOLLOWED`). The interval of the mean is
+that of a share, the restricted mean over L, by the jackknife over personas (`intervals`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ from hallulab.simulator.statistics.intervals import (
     Integers,
     compute_share_interval,
 )
+
+LEAST_FOLLOWED = 0.5
+"""Share of the conversations that must have been followed to a turn, but for the event, for it to count.
+Where only a few go on for long, what they do later decides the mean, and the jackknife does not see it: of 36
+personas, one of them with 8 turns and the others with 2, the interval had the truth in 66 to 69% of runs."""
 
 
 class Survived(NamedTuple):
@@ -54,16 +60,17 @@ def compute_restricted_mean(events: Integers, at_risk: Integers) -> float:
 def measure_survival(events: Integers, at_risk: Integers) -> Survived | None:
     """Measure how many turns were survived; None where no conversation was at risk.
 
-    The limit is the last turn with a conversation at risk. Where the event has come in all before that, no
-    share is left to add, and the limit is that of the array: so others with its turns can be compared.
+    The limit is the last turn that at least `LEAST_FOLLOWED` of the conversations were followed to. Where the
+    event has come in all before that, no share is left to add, and the limit is that of the array: so others
+    with its turns can be compared.
 
     Args:
         events: conversations of each persona in which the event came in each turn, shape (personas, turns).
         at_risk: those that reached that turn without it, likewise.
     """
-    last = int(np.count_nonzero(at_risk.sum(axis=0)))
-    if not last:
+    if not at_risk.sum():
         return None
+    last = _count_followed_turns(events.sum(axis=0), at_risk.sum(axis=0))
     limit, events, at_risk = events.shape[1], events[:, :last], at_risk[:, :last]
     all_events, all_at_risk = events.sum(axis=0), at_risk.sum(axis=0)
     mean = compute_restricted_mean(all_events, all_at_risk)
@@ -74,6 +81,20 @@ def measure_survival(events: Integers, at_risk: Integers) -> Survived | None:
     left_out = _compute_restricted_means(all_events - events, all_at_risk - at_risk)
     share = compute_share_interval(mean / limit, left_out / limit)
     return Survived(mean, limit, None if share is None else (share[0] * limit, share[1] * limit))
+
+
+def _count_followed_turns(events: Integers, at_risk: Integers) -> int:
+    """Return the number of the first turns that so many conversations were followed to.
+
+    The share of them is Kaplan and Meier's, too, with the other end of a conversation as the event.
+    """
+    share = 1.0
+    for turn in range(1, len(at_risk)):
+        survived = at_risk[turn - 1] - events[turn - 1]
+        share *= at_risk[turn] / survived if survived else 0
+        if share < LEAST_FOLLOWED:
+            return turn
+    return len(at_risk)
 
 
 def _compute_restricted_means(events: Integers, at_risk: Integers) -> Floats:

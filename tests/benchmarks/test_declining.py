@@ -47,7 +47,7 @@ def test_the_rules_hold_on_the_sources_that_they_were_not_written_on() -> None:
     held_out = [one for one in REPLIES if one.held_out]
     assert (len(REPLIES), len(held_out)) == (1153, 506)
     assert compare_replies(held_out) == Agreement(found=45, wrong=0, missed=1)
-    assert compare_sentences(held_out) == Agreement(found=79, wrong=1, missed=9)
+    assert compare_sentences(held_out) == Agreement(found=80, wrong=1, missed=8)
     assert compare_replies(held_out, "asks back") == Agreement(found=26, wrong=0, missed=2)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits, run_detector
 from hallulab.detectors.registry import make_detector
 from hallulab.scenarios.transcript import Judgement, Passage, Span, Unit
@@ -114,16 +116,19 @@ async def test_a_decimal_comma_is_no_thousands_mark() -> None:
     assert [(await judge(reply, evidence)).score for reply in (right, wrong)] == [0.0, 0.2]
 
 
-async def test_a_reply_that_declines_is_clean_and_no_detector_is_asked() -> None:
+@pytest.mark.parametrize(
+    "reply", ["I cannot find that. Please contact the help desk.", "Ich kann das leider nicht sagen."]
+)
+async def test_a_reply_that_declines_is_clean_and_no_detector_is_asked(reply: str) -> None:
     marker = Marker()
-    [judgement] = await run_detector(marker, [view("I cannot find that. Please contact the help desk.")])
+    [judgement] = await run_detector(marker, [view(reply)])
     assert judgement == Judgement(outcome="scored", score=0.0, flagged=False, spans=())
     assert marker.seen == []
 
 
 async def test_a_reply_that_declines_in_a_language_that_is_not_read_is_judged() -> None:
     marker = Marker()
-    [judgement] = await run_detector(marker, [view("Ich kann das leider nicht sagen.")])
+    [judgement] = await run_detector(marker, [view("Mi dispiace, questo non è nei documenti.")])
     assert judgement.flagged
 
 

@@ -68,11 +68,6 @@ async def test_numbered_questions_before_their_answers_do_not_count() -> None:
     assert [unit.score for unit in found.units] == [None, 0.0, None, 1.0]
 
 
-async def test_words_that_only_say_whom_to_ask_do_not_count() -> None:
-    found = await judged("The bakery opens at 6. Please contact the help desk. Please call 1915.")
-    assert [unit.score for unit in found.units] == [0.0, None, 1.0]
-
-
 async def test_without_words_or_evidence_it_abstains() -> None:
     assert (await judged("?!")).outcome == "abstained"
     assert (await judged("Yes.", evidence="")).error == "there is no evidence"

@@ -70,7 +70,7 @@ def test_a_baseline_that_does_not_say_what_answers_is_not_tested() -> None:
         (
             "bot",
             "not tested",
-            "the baseline does not say which replies answer (another language than English, or a file of an "
+            "the baseline does not say which replies answer (a language without rules, or a file of an "
             "earlier version: recreate the baseline with `hallulab compare RUN --save FILE`)",
         )
     ]
@@ -80,7 +80,7 @@ def test_a_run_that_only_thanks_cannot_be_judged() -> None:
     thanks = judge(run_of(*[0] * 6, reply="You're welcome!"), BEFORE)
     assert (thanks.verdict, list_answered(thanks)) == (
         "not comparable",
-        [("bot", "not comparable", "answered 100.0% of replies; now none answers or declines in English")],
+        [("bot", "not comparable", "answered 100.0% of replies; now the rules read none")],
     )
 
 
@@ -97,6 +97,6 @@ def test_an_unknown_share_is_above_no_floor() -> None:
     assert [(check.outcome, check.message) for check in judge(thanks, thanks, min_answered=0.0).blocking] == [
         (
             "not comparable",
-            "answered unknown, no reply answers or declines in English; at least 0.0% is needed",
+            "answered unknown, the rules read no reply; at least 0.0% is needed",
         )
     ]

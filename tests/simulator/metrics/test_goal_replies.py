@@ -19,13 +19,16 @@ DEPENDS = GoalLabel(expect="ask-back", because="depends", needs="her age")
 CONTRADICTION = GoalLabel(
     expect="decline", because="contradiction", documents=("a", "b"), says=("7 days", "Friday")
 )
+SEVEN_OR_NINE = GoalLabel(
+    expect="decline", because="contradiction", documents=("a", "b"), says=("7天", "9天")
+)
 
 ANSWERS = "The fee is 200 rupees."
 DECLINES = "I cannot find that. Please contact the help desk."
 ASKS = "How old are you?"
 HEDGES = "The documents do not mention a fee. A card lasts for three years."
 COURTESY = "You're welcome!"
-GERMAN = "Das kostet in diesem Jahr leider etwas mehr als im letzten."
+TAMIL = "இது இலவசம்."
 
 
 @pytest.mark.parametrize(
@@ -36,8 +39,18 @@ GERMAN = "Das kostet in diesem Jahr leider etwas mehr als im letzten."
         (DECLINES, NOWHERE, "declined"),
         (ASKS, NOWHERE, "asked-back"),
         (COURTESY, NOWHERE, None),
-        (GERMAN, NOWHERE, None),
-        ("यह जानकारी मेरे पास नहीं है।", NOWHERE, None),
+        (TAMIL, NOWHERE, None),
+        ("शुल्क 200 रुपये है।", ANSWER, "answered"),
+        ("यह जानकारी मेरे पास नहीं है।", NOWHERE, "declined"),
+        ("दस्तावेज़ों में शुल्क का उल्लेख नहीं है। कार्ड तीन साल चलता है।", NOWHERE, "hedged"),
+        ("12 से कम उम्र में मुफ़्त है। आपकी उम्र क्या है?", DEPENDS, "asked-back"),
+        ("कृपया अपनी उम्र बताएं।", DEPENDS, "asked-back"),
+        ("12 से कम उम्र में मुफ़्त है।", DEPENDS, "answered"),
+        ("दस्तावेज़ों में विरोधाभास है।", CONTRADICTION, "declined"),
+        ("7 दिन में बताएं।", CONTRADICTION, "answered"),
+        ("धन्यवाद!", NOWHERE, None),
+        ("Das kostet in diesem Jahr leider etwas mehr als im letzten.", ANSWER, "answered"),
+        ("Die Dokumente widersprechen sich.", CONTRADICTION, "declined"),
         (ASKS, DEPENDS, "asked-back"),
         ("It is free below 12, and 5 euros above. How old is she?", DEPENDS, "asked-back"),
         ("It is free below 12, and 5 euros above.", DEPENDS, "answered"),
@@ -67,6 +80,8 @@ GERMAN = "Das kostet in diesem Jahr leider etwas mehr als im letzten."
         ("The documents contradict each other.", CONTRADICTION, "declined"),
         ("The documents contradict each other.", NOWHERE, "answered"),
         (DECLINES, CONTRADICTION, "declined"),
+        ("一份文件写7天，另一份写9天。", SEVEN_OR_NINE, "declined"),
+        ("请在17天内报告，不是9天。", SEVEN_OR_NINE, "answered"),
     ],
 )
 def test_what_a_reply_does(reply: str, label: GoalLabel, deed: str | None) -> None:
@@ -88,7 +103,7 @@ LABELS = {
 }
 CHATS = [
     hold("a", "asha", ("known", ANSWERS), ("known", DECLINES), ("absent", ANSWERS), ("absent", DECLINES)),
-    hold("b", "ravi", ("depends", ASKS), ("depends", ANSWERS), ("absent", HEDGES), ("absent", GERMAN)),
+    hold("b", "ravi", ("depends", ASKS), ("depends", ANSWERS), ("absent", HEDGES), ("absent", TAMIL)),
     hold("c", "asha", (None, ANSWERS), ("other", ANSWERS), ("depends", ASKS), chatbot="silent"),
 ]
 NAMES: dict[str, Any] = {"chatbots": ["vanilla", "silent"], "detectors": ["d"], "labels": LABELS}
@@ -150,7 +165,7 @@ def test_the_share_of_right_replies_has_an_interval_over_personas() -> None:
 
 
 def test_replies_in_another_language_are_not_measured() -> None:
-    chats = [hold("a", "asha", ("known", "शुल्क 200 रुपये है।"))]
+    chats = [hold("a", "asha", ("known", TAMIL))]
     (row,) = result(GoalReplies, chats, chatbots=["vanilla"], labels=LABELS).goal_replies
     assert (row.turns, row.read, row.coverage) == (1, 0, 0.0)
     assert (row.right, row.right_ci95, row.over_declined) == (None, None, None)
@@ -160,7 +175,7 @@ def test_page_and_table_have_a_row_for_each_chatbot_and_say_what_is_not_read() -
     report = build_report(CHATS, [], flaws={}, **NAMES)
     section = GoalReplies.section(report)
     assert section is not None
-    assert "replies in other languages are only in Coverage" in str(section.parts[0])
+    assert "replies in languages without rules are only in Coverage" in str(section.parts[0])
     table = GoalReplies.csv(report)
     assert table is not None
     names, *rows = (line.split(",") for line in format_csv(table.columns, table.rows).splitlines())

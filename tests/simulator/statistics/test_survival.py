@@ -41,6 +41,28 @@ def test_where_nobody_gave_in_the_lower_bound_is_that_of_a_share_of_one() -> Non
     assert found.ci95 == (pytest.approx(4 * 0.025 ** (1 / 6)), 4.0)
 
 
+def test_turns_that_less_than_half_of_the_conversations_were_followed_to_do_not_count() -> None:
+    # All but the first of six end after two turns, without the event; what it did later says little.
+    at_risk = np.array([[1, 1, 1, 1], *[[1, 1, 0, 0]] * 5])
+    nothing, late = np.zeros((6, 4), dtype=np.int64), np.zeros((6, 4), dtype=np.int64)
+    late[0, 3] = 1
+    for events in (nothing, late):
+        found = measure_survival(events, at_risk)
+        assert found is not None
+        assert (found.mean, found.limit) == (2.0, 2)
+    half = np.array([[1, 1, 1, 1]] * 3 + [[1, 1, 0, 0]] * 3)
+    found = measure_survival(nothing, half)
+    assert found is not None
+    assert (found.mean, found.limit) == (4.0, 4)
+
+
+def test_where_the_event_ends_conversations_all_turns_count() -> None:
+    at_risk = np.array([[1, 1, 1]] + [[1, 0, 0]] * 5)
+    found = measure_survival(np.array([[0, 0, 0]] + [[1, 0, 0]] * 5), at_risk)
+    assert found is not None
+    assert (found.mean, found.limit) == (pytest.approx(0.5), 3)
+
+
 def test_of_few_personas_there_is_no_interval_and_of_none_no_mean() -> None:
     one = np.array([[0, 1]]), np.array([[1, 1]])
     assert measure_survival(*one) == Survived(1.0, 2, None)
