@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+from hallulab.chatbots.guarded.policy import KIND as GUARDED
+from hallulab.chatbots.guarded.policy import find_wrapped_chatbot
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_count
 from hallulab.simulator.bench.build import write_labelled
@@ -18,6 +20,7 @@ from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN, SimulatedDi
 from hallulab.simulator.planting.dialogue_rows import UNLABELLED as NO_LABEL
 from hallulab.simulator.planting.dialogues import DialogueSet
 from hallulab.simulator.planting.sides import UNLABELLED, PackSide
+from hallulab.simulator.records.experiment import ALL_CHATBOTS, Component
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.report.card import (
@@ -156,12 +159,25 @@ def _describe_labels(made: DialogueSet) -> Iterator[str]:
 
 
 def _describe_split(made: DialogueSet) -> Iterator[str]:
-    yield (
-        "No persona and no document is on both sides: each side's chatbots searched its own documents alone. "
-        "Dialogues and twins stay together."
-    )
+    own = [bot.name for bot in made.experiment.chatbots if not _searches_ours(bot)]
+    if own:
+        yield (
+            "No persona is on both sides. Dialogues and twins stay together. The same evidence may be on "
+            f"both sides, for these chatbots have documents of their own: {', '.join(map(format_code, own))}."
+        )
+    else:
+        yield (
+            "No persona and no document is on both sides: each side's chatbots searched its own documents "
+            "alone. Dialogues and twins stay together."
+        )
     for side, part in made.sides.items():
         yield _describe_side(side, part, [one for one in made.dialogues if one.cell.side == side])
+
+
+def _searches_ours(bot: Component) -> bool:
+    """Return whether a chatbot searches the documents of the pack, and not its own."""
+    wrapped = find_wrapped_chatbot(bot.options) if bot.kind == GUARDED else None
+    return (bot.kind if wrapped is None else wrapped.kind) in ALL_CHATBOTS
 
 
 def _describe_side(side: str, part: PackSide, own: Iterable[SimulatedDialogue]) -> str:
