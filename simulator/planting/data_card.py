@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+from hallulab.chatbots.guarded.policy import KIND as GUARDED
+from hallulab.chatbots.guarded.policy import find_wrapped_chatbot
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.text.wording import NOTHING, choose_noun, format_count
 from hallulab.simulator.bench.build import write_labelled
@@ -18,6 +20,7 @@ from hallulab.simulator.planting.dialogue_rows import PLANTED, TWIN, SimulatedDi
 from hallulab.simulator.planting.dialogue_rows import UNLABELLED as NO_LABEL
 from hallulab.simulator.planting.dialogues import DialogueSet
 from hallulab.simulator.planting.sides import UNLABELLED, PackSide
+from hallulab.simulator.records.experiment import ALL_CHATBOTS, Component
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.report.card import (
@@ -83,6 +86,7 @@ def render_dialogue_card(made: DialogueSet, options: DialogueOptions) -> str:
         how_labelled=_HOW_LABELLED,
         labels=Counter(one["labelled_by"] for one in replies),
         kinds=Counter(one["kind"] for one in replies if one["labelled_by"] == PLANTED),
+        foreign=[bot.name for bot in experiment.chatbots if not _searches_ours(bot)],
         sides=[
             _describe_side(side, part, sum(one.cell.side == side for one in made.dialogues))
             for side, part in made.sides.items()
@@ -112,6 +116,12 @@ def _describe_making(made: DialogueSet, options: DialogueOptions) -> Iterator[st
     kept = " (kept)" if options.keep_duplicates else ""
     yield f"near duplicates (MinHash, runs of {RUN} words, Jaccard {ALIKE}): {made.near_duplicates}{kept}"
     yield "`runs/` has the conversations with every call, `packs/` the documents and personas of each side"
+
+
+def _searches_ours(bot: Component) -> bool:
+    """Return whether a chatbot searches the documents of the pack, and not its own."""
+    wrapped = find_wrapped_chatbot(bot.options) if bot.kind == GUARDED else None
+    return (bot.kind if wrapped is None else wrapped.kind) in ALL_CHATBOTS
 
 
 def _describe_side(side: str, part: PackSide, number: int) -> str:

@@ -266,6 +266,8 @@ async def _simulate_all(made: DialogueSet, models: OpenModels, out: Path, option
                 conversation = simulated.get(user)
                 if conversation is None or conversation.error is not None or not conversation.turns:
                     reason = "failed"
+                elif not any(turn.reply and turn.passages for turn in conversation.turns):
+                    reason = "without evidence"
                 elif flaws(conversation):
                     reason = "with a flaw of the simulated user"
                 elif known.has(conversation):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,11 @@ def write_dialogue_pack(folder: Path, language: str | None = None) -> Path:
     (folder / "scenario.yaml").write_text(dump_yaml(about))
     (folder / "personas.yaml").write_text(dump_yaml({"personas": personas}))
     return folder
+
+
+async def answer_without_evidence(history: Sequence[Mapping[str, str]]) -> str:
+    """Answer as somebody's own chatbot that shows no passages."""
+    return f"{history[-1]['content']} It costs {len(history)} rupees."
 
 
 def say_something_else(body: dict[str, Any]) -> str | Mapping[str, float]:

@@ -16,9 +16,10 @@ import pytest
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.text.spans import normalize_text
 from hallulab.simulator.options.data import DialogueOptions
-from hallulab.simulator.planting.data_card import write_dialogues
+from hallulab.simulator.planting.data_card import render_dialogue_card, write_dialogues
 from hallulab.simulator.planting.dialogue_rows import DIALOGUE_KINDS
 from hallulab.simulator.planting.dialogues import DialogueSet, Quota, make_dialogues
+from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import Script, ScriptedModel
 from hallulab.testing.tiny_pack import words_for_vectors
@@ -258,6 +259,24 @@ def test_where_no_dialogue_can_be_used_nothing_is_written(tmp_path: Path) -> Non
         f"{tmp_path / 'data' / 'runs'}."
     )
     assert not (tmp_path / "data" / "train.jsonl").exists()
+
+
+def test_dialogues_without_evidence_cannot_be_used(tmp_path: Path) -> None:
+    write_dialogue_pack(tmp_path / "pack")
+    bot = "{name: mine, kind: callable, options: {target: 'tests.simulator.planting.dialogue_pack:%s'}}"
+    chatbots = f"chatbots: [{bot % 'answer_without_evidence'}]\n"
+    (tmp_path / "experiment.yaml").write_text(FILE.format(turns=1) + chatbots)
+    with pytest.raises(OperationalError, match="nothing is written: 8 without evidence"):
+        write_data(tmp_path, 2, test=0)
+
+
+def test_the_card_says_whose_documents_are_not_split(data: WrittenData, tmp_path: Path) -> None:
+    options = DialogueOptions(number=40, out=data.out)
+    assert "No persona and no document is on both sides" in render_dialogue_card(data.made, options)
+    own = Component(name="vanilla", kind="http", options={"url": "http://localhost"})
+    experiment = data.made.experiment.model_copy(update={"chatbots": (own,)})
+    card = render_dialogue_card(replace(data.made, experiment=experiment), options)
+    assert "sides, for these chatbots have documents of their own: `vanilla`." in card
 
 
 @pytest.mark.parametrize(
