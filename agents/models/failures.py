@@ -1,47 +1,17 @@
-"""Failures of a request: as errors of the openai package, and as sentences for people."""
+"""Failures of a request, as sentences for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError
 
 from hallulab.agents.models.answers import ModelError, RefusedRequest
 from hallulab.agents.models.complaints import is_retryable, read_complaint
 from hallulab.agents.models.pauses import read_pause
-from hallulab.agents.models.receiving import read_object, read_value
+from hallulab.agents.models.receiving import read_object
 from hallulab.agents.models.token_watch import StalledServer
 from hallulab.agents.models.transport import CallRecord
 from hallulab.agents.models.tries import LEAST_LEFT
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
-
-
-@contextmanager
-def failures_as_openai_errors() -> Iterator[None]:
-    """Raise the block's failures to get an answer as the openai client does.
-
-    Raises:
-        APITimeoutError: there was no answer in time.
-        APIConnectionError: there was none for another reason.
-    """
-    try:
-        yield
-    except httpx2.TimeoutException as error:
-        raise APITimeoutError(error.request) from error
-    except httpx2.RequestError as error:
-        raise APIConnectionError(request=error.request) from error
-
-
-def require_success(response: httpx2.Response) -> None:
-    """Return if an endpoint took the request.
-
-    Raises:
-        APIStatusError: it refused.
-    """
-    if not response.is_success:
-        raise APIStatusError(f"status {response.status_code}", response=response, body=read_value(response))
 
 
 def explain_refusal(error: APIStatusError, where: str, record: CallRecord, total_s: float) -> RefusedRequest:

@@ -1,12 +1,12 @@
-"""How a model's requests get their answers: replay, or send within limits, without keys, and record.
+"""The transport beneath the openai client: replay, or send within limits, without keys, and record.
 
-Answers are made harmless before other code sees them (`hallulab.agents.models.receiving`).
+Answers are made harmless before other code, the client included, sees them
+(`hallulab.agents.models.receiving`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
@@ -86,10 +86,10 @@ class CallRecord:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """Facts of a request besides its address."""
+    """Facts of a request besides HTTP."""
 
     credentials: Callable[[], Credentials]
-    """Reads what goes along at the moment of sending, so that nothing else has it."""
+    """Reads what goes along at the moment of sending, so that the client never has it."""
     key: str | None = None
     """Key of the answer in recordings; None: a question about the server, which is not recorded."""
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class ModelTransport:
         """True if a recording is replayed, so nothing is sent."""
         return self.recording.replaying
 
-    async def ask(self, method: str, url: httpx2.URL, call: ModelCall) -> httpx2.Response:
+    async def ask(self, request: httpx2.Request, call: ModelCall) -> httpx2.Response:
         """Answer a request, by the recording or its endpoint.
 
         Raises:
@@ -194,10 +194,7 @@ class ModelTransport:
             httpx2.RequestError: there is no answer.
         """
         if call.key is None:
-            request = _build_request(method, url, call)
-            response, _ = await self._timed(request, call)
-            response.request = request
-            return response
+            return (await self._timed(_complete_request(request, call), call))[0]
         kept = None if call.is_trial else self.find(call)
         if kept is None and self.replaying:
             raise ReplayMiss(
@@ -205,14 +202,11 @@ class ModelTransport:
                 "prompts, options or documents have changed since, or it failed when it was recorded. "
                 "Run it as then, or record again with --record."
             )
-        request = _build_request(method, url, call)
         if kept is None:
-            kept = await self._ask(request, call.key, call)
+            kept = await self._ask(_complete_request(request, call), call.key, call)
             call.record.latency_s = float(kept["latency_s"])
         headers = {"Retry-After": str(kept["retry_after"])} if "retry_after" in kept else None
-        response = build_response(kept["status"], kept["body"], headers)
-        response.request = request
-        return response
+        return build_response(kept["status"], kept["body"], headers)
 
     def find(self, call: ModelCall) -> Mapping[str, Any] | None:
         """Return the known answer to a request, as recordings keep it; None: an endpoint must be asked.
@@ -377,18 +371,20 @@ def make_network() -> httpx2.AsyncBaseTransport:
     return Network()
 
 
-def _build_request(method: str, url: httpx2.URL, call: ModelCall) -> httpx2.Request:
-    """Return a request with what goes along, and nothing that tells of this machine."""
+def _complete_request(request: httpx2.Request, call: ModelCall) -> httpx2.Request:
+    """Return a request with what goes along, and without what its headers tell of this machine.
+
+    The openai client's name the system and Python, and organizations that are set for another endpoint.
+    """
+    content = request.read()
     headers = httpx2.Headers({"Accept": JSON, "User-Agent": "hallulab"})
     headers["Accept-Encoding"] = "gzip, deflate"  # without it, any packing may come
-    content = None
-    if method == "POST":
+    if content:
         headers["Content-Type"] = JSON
-        content = json.dumps(call.body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     headers.update(call.credentials().headers)
     if call.mark is not None:
         headers.update(call.mark.headers)
-    return httpx2.Request(method, url, content=content, headers=headers)
+    return httpx2.Request(request.method, request.url, content=content or None, headers=headers)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -16,7 +16,6 @@ from hallulab.agents.models.answers import ModelError, RefusedRequest
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
-from hallulab.agents.models.transport import ModelTransport
 from hallulab.scenarios.errors import UsageError
 from hallulab.testing.scripted import ScriptedTransport, completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, Dead, failure, in_turn, pool_at, refusal
@@ -32,16 +31,16 @@ async def test_equal_calls_cost_one_request_and_are_booked_twice() -> None:
     assert [(call.purpose, call.replayed) for call in other.calls] == [("b.y", True)]
 
 
-async def test_a_known_answer_does_not_pass_through_the_transport(
+async def test_a_known_answer_does_not_pass_through_the_openai_client(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pool, _ = scripted_pool(lambda _: "Because.")
     await pool.session("a").text("x", QUESTION)
 
     async def refuse(*_: Any, **__: Any) -> None:
-        raise AssertionError("the transport was asked")
+        raise AssertionError("the client was asked")
 
-    monkeypatch.setattr(ModelTransport, "ask", refuse)
+    monkeypatch.setattr("openai.AsyncOpenAI.post", refuse)
     again = pool.session("b")
     assert await again.text("x", QUESTION) == "Because."
     assert [call.replayed for call in again.calls] == [True]

@@ -57,7 +57,7 @@ async def _post(
     wire: ModelTransport, body: Mapping[str, Any], api_key: str = "EMPTY"
 ) -> tuple[httpx2.Response, CallRecord]:
     call = ModelCall(lambda: _credentials(api_key), digest(body), body)
-    return await wire.ask("POST", httpx2.URL(URL), call), call.record
+    return await wire.ask(httpx2.Request("POST", URL, json=body), call), call.record
 
 
 def _tell(response: httpx2.Response) -> str:
@@ -67,7 +67,7 @@ def _tell(response: httpx2.Response) -> str:
 
 async def _list(wire: ModelTransport, api_key: str = "EMPTY") -> httpx2.Response:
     call = ModelCall(lambda: _credentials(api_key))
-    return await wire.ask("GET", httpx2.URL("http://127.0.0.1:9/v1/models"), call)
+    return await wire.ask(httpx2.Request("GET", "http://127.0.0.1:9/v1/models"), call)
 
 
 @pytest.mark.parametrize("bound", [1, 3])
