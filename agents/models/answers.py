@@ -82,6 +82,9 @@ _COUNT = TypeAdapter[int](Count)
 _FEWEST_TOKENS = 16
 """A limit of fewer tokens is for a word, which a server may well call whole."""
 
+_A_WORD = 4
+"""Characters of an answer that may be of no token by a server's guess."""
+
 _THOUGHTS = (
     "reasoning_content",
     "reasoning",
@@ -182,8 +185,8 @@ def read_completion(
     tool_calls = _tool_calls(choice["message"]) if tools_offered else ()
     text = "" if tool_calls else _said(choice, tools_offered)
     told = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
-    # Some servers tell zeros for what they do not count.
-    known = None not in told and bool(told[0]) and bool(told[1] or not text)
+    # Some servers tell zeros for what they do not count; those that guess round a word down to none.
+    known = None not in told and bool(told[0]) and bool(told[1] or len(text) <= _A_WORD)
     prompt, completion = told if known else (None, None)
     # Anthropic's count the others alone as prompt, so that more are cached than there are.
     cached = _count(_object(usage.get("prompt_tokens_details")).get("cached_tokens"))

@@ -140,6 +140,12 @@ async def test_numbers_of_tokens_that_are_not_told_are_unknown_and_not_zero(usag
     assert [(call.prompt_tokens, call.completion_tokens) for call in session.calls] == [(None, None)]
 
 
+def test_a_word_may_be_of_no_token_by_a_servers_guess() -> None:
+    usage = {"prompt_tokens": 9, "completion_tokens": 0}
+    read = read_completion({**completion("Yes."), "usage": usage})
+    assert (read.prompt_tokens, read.completion_tokens) == (9, 0)
+
+
 @pytest.mark.parametrize(
     ("usage", "cached"),
     [
