@@ -84,8 +84,8 @@ class WorkTask(Protocol[Emitted]):
         """How many there are in the group."""
         ...
 
-    def subtract(self, event: Emitted) -> Self:
-        """Return what is left after an event."""
+    def subtract(self, event: Emitted) -> Self | None:
+        """Return what is left after an event; None: nothing."""
         ...
 
     def fail(self, reason: str) -> Iterable[Emitted]:
@@ -107,9 +107,8 @@ class SingleEventTask:
     group: int = 0
     of_group: int = 1
 
-    def subtract(self, event: object) -> Self:
+    def subtract(self, event: object) -> None:
         """See `WorkTask`. Nothing is left behind the event."""
-        return self
 
 
 async def perform_single(executor: TaskExecutor, task: WorkTask[Emitted]) -> Emitted:

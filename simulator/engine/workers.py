@@ -171,6 +171,8 @@ class WorkerExecutor:
                         await self._let_begin(slot)
                         return await slot.worker.perform(under_way)
                     except _WorkerExited as died:
+                        if under_way.task is None:
+                            return
                         reason = f"{died}, and so did the next one"
             under_way.fail(reason)
         finally:
@@ -218,17 +220,19 @@ class _TaskUnderWay:
     """A task that a worker performs, and what is left of it."""
 
     def __init__(self, task: WorkTask[Any], emit: Callable[[Any], None]) -> None:
-        self.task = task
+        self.task: WorkTask[Any] | None = task
+        """None: nothing is left."""
         self._emit = emit
 
     def emit(self, event: Any) -> None:
         """Pass an event on, and remember what is left."""
-        self.task = self.task.subtract(event)
+        if self.task is not None:
+            self.task = self.task.subtract(event)
         self._emit(event)
 
     def fail(self, reason: str) -> None:
         """Emit failures for what is left, because no worker can do it."""
-        for event in self.task.fail(reason):
+        for event in () if self.task is None else self.task.fail(reason):
             self._emit(event)
 
 

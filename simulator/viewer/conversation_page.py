@@ -189,6 +189,11 @@ class ShownPassage:
         return " ".join(self.passage.text.split())
 
     @cached_property
+    def quotations(self) -> Sequence[str]:
+        """Its sentences without its title, white space made single."""
+        return [_quote(sentence) for sentence in self.sentences]
+
+    @cached_property
     def holders(self) -> Mapping[str, Sequence[int]]:
         """Word in lower case → the sentences that have it, by their places."""
         found = defaultdict(list)
@@ -262,7 +267,7 @@ class ConversationEvidence:
         turn = verdict.turn if cited is None or cited.turn is None else cited.turn
         place, sentence = find_citation(span, self.passages[turn])
         shown = self.passages[turn]
-        quoted = "" if place is None or sentence is None else _quote(shown[place].sentences[sentence])
+        quoted = "" if place is None or sentence is None else shown[place].quotations[sentence]
         return ShownFinding(span, flag, turn, place, sentence, cited, quoted)
 
 

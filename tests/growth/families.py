@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from math import inf, sqrt
 from time import process_time
 from typing import Any
 
@@ -60,7 +61,8 @@ def measure_growth(run: Callable[[str], object], family: str) -> float:
 def measure_growth_with(run: Callable[[str], object], make: Callable[[int], str]) -> float:
     """Return the time of a text over that of one a quarter as long; 0 where both are too fast to compare.
 
-    Where the first measurement exceeds `MOST`, each time is the best of three.
+    Where that exceeds `MOST`, the longer text is compared with one twice as long too, and the lesser growth
+    counts: a square is steep at every length, and a text that outgrows the processor's cache at one.
 
     Args:
         run: is given the text.
@@ -68,17 +70,30 @@ def measure_growth_with(run: Callable[[str], object], make: Callable[[int], str]
     """
     run(make(100))
     length = SHORTEST
-    while (short := _time(run, make(length))) < FASTEST_S:
+    while _time(run, make(length)) < FASTEST_S:
         length *= TIMES
         if length > LONGEST:
             return 0.0
-    long = _time(run, make(TIMES * length))
-    if long < MOST * short:
-        return long / short
-    short, long = (
-        min(one, *(_time(run, make(times * length)) for _ in range(2)))
-        for one, times in ((short, 1), (long, TIMES))
-    )
+    growth = _compare(run, make, length, TIMES, MOST)
+    if growth < MOST:
+        return growth
+    return min(growth, _compare(run, make, TIMES * length, 2, sqrt(MOST)) ** 2)
+
+
+def _compare(
+    run: Callable[[str], object], make: Callable[[int], str], length: int, times: int, most: float
+) -> float:
+    """Return the time of a text so many times as long over that of one of a length.
+
+    Each is the best of three, taken in turn, so that a machine which gets busy slows both; fewer, where they
+    are below `most`.
+    """
+    short = long = inf
+    for _ in range(3):
+        short = min(short, _time(run, make(length)))
+        long = min(long, _time(run, make(times * length)))
+        if long < most * short:
+            break
     return long / short
 
 

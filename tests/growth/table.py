@@ -451,7 +451,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     findings.negates: findings.negates,
     findings.find_wrong: lambda text: findings.find_wrong(make_claim(text)),
     cells.is_nothing: cells.is_nothing,
-    cells.unpack_cell: lambda text: cells.unpack_cell(str([text, text])),
+    cells.unpack_cell: lambda text: cells.unpack_cell(str([text])),
     formats.read_chats: pass_through("jsonl", "a.jsonl"),
     **{
         formats.find_format(name).write: pass_through(name, file)

@@ -34,7 +34,7 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _DONT = re.compile(r"\bdon't (?=provide|specify|volunteer|mention|make up|reveal)", re.IGNORECASE)
-_BRACKETS = re.compile(r"\s*\((?:[^()]|\([^()]*\))*\)")
+_BRACKETS = re.compile(r"(?:(?<!\s)\s+)?\((?:[^()]|\([^()]*\))*\)")
 _NOT_SAID = re.compile(
     r"\bdo not (?:say|ask)\b|\bif the agent (?:clearly )?admits\b|\bbe specific\b", re.IGNORECASE
 )

@@ -68,7 +68,8 @@ _BEFORE_OBJECT = {"for", "help", "helps", "let", "lets", "of", "to", "with"}
 _SHORT = re.compile(r"\b(you|I)['’](re|ve|d|ll|m)\b", re.IGNORECASE)
 _SHORT_VERBS = {"re": "are", "m": "am", "ve": "have", "d": "would", "ll": "will"}
 _PERSON = re.compile(
-    rf"(?<![\w'’])(?P<before>(?:[\w'’]+|[^\w\s])?\s*)\b(?P<word>you|I)\b(?P<between>(?:\s+(?:{_ADVERBS}))*)"
+    r"(?<![\w'’])(?P<before>(?:(?:[\w'’]+|[^\w\s]|(?<!\s))\s*)?)"
+    rf"\b(?P<word>you|I)\b(?P<between>(?:\s+(?:{_ADVERBS}))*)"
     r"(?:\s+(?P<verb>[a-z'’]+))?",
     re.IGNORECASE,
 )

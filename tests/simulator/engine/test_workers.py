@@ -14,9 +14,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -24,8 +25,10 @@ import pytest
 from hallulab.agents.models.recording import Recording
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.transcript import Conversation
+from hallulab.simulator.engine.executors import SingleEventTask, perform_single
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.engine.run import run_experiment
+from hallulab.simulator.engine.workers import WorkerExecutor
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import completion, serve_stub
@@ -118,6 +121,39 @@ def test_what_killed_workers_is_made_when_the_run_goes_on(killing: RunFolder, tm
     verdicts = run.read_journals().verdicts
     assert len(verdicts) == 5 * 2 * 2
     assert {one.outcome for one in verdicts} == {"scored"}
+
+
+class EndingLine:
+    """A worker that emits the event of its first task, and ends before it says that the task is done."""
+
+    def __init__(self) -> None:
+        self._messages = SimpleQueue[Any]()
+
+    def send(self, message: Any) -> None:
+        self._messages.put(message)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._messages.get()  # the configuration
+        yield ("ready",)
+        _, number, _ = self._messages.get()
+        yield ("event", number, "told")
+
+    def explain_end(self) -> str:
+        return "it ended"
+
+    def kill(self) -> None:
+        pass
+
+
+class TellingTask(SingleEventTask):
+    def fail(self, reason: str) -> Iterable[str]:
+        raise AssertionError(reason)
+
+
+async def test_a_task_whose_worker_dies_behind_its_only_event_is_done() -> None:
+    async with WorkerExecutor(1, 1, EndingLine) as workers:
+        workers.configure(None)
+        assert await perform_single(workers, TellingTask()) == "told"
 
 
 @pytest.mark.slow
