@@ -7,6 +7,7 @@ from that holds no thread of ours.
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import sys
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
+from hallulab.agents import progress
 from hallulab.testing.tiny_pack import words_for_vectors
 
 
@@ -26,6 +28,13 @@ class Ended:
     out: str
     err: str
 
+    @property
+    def last_line(self) -> str:
+        """The last line on standard error; each one before warns, or says which step begins."""
+        *before, last = self.err.splitlines() or [""]
+        assert all(line.startswith("warning: ") or line.endswith(" …") for line in before), self
+        return last
+
 
 FORKING = multiprocessing.get_context("fork")
 """Starts processes that have what this one has."""
@@ -34,7 +43,12 @@ _SPAWNING = multiprocessing.get_context("spawn")
 
 def driver(processes: int = 1) -> ProcessPoolExecutor:
     """Return new processes to run functions in that fork."""
-    return ProcessPoolExecutor(processes, mp_context=_SPAWNING)
+    return ProcessPoolExecutor(processes, mp_context=_SPAWNING, initializer=_print_no_times)
+
+
+def _print_no_times() -> None:
+    """What a command prints does not depend on how busy the machine is."""
+    progress.FIRST_LINE_AFTER = progress.LINE_EVERY = math.inf
 
 
 def start(command: Sequence[str], folder: Path, before: Callable[[], object] = lambda: None) -> ForkProcess:

@@ -24,6 +24,7 @@ from tests.builders import conversation, scored
 from tests.kit.run_folders import write_run
 from tests.places import RECORDINGS
 from tests.simulator.command_line import Ended
+from tests.simulator.viewer.launched import fill_in, write_text
 
 Hallulab = Callable[..., Ended]
 
@@ -160,17 +161,18 @@ def test_view_serves_until_it_is_interrupted(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_view_stops_its_runs_when_it_is_interrupted(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hallulab", "view", str(tmp_path), "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,  # accepts and never answers: the run goes on
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+    ):
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         base = address.split("/?")[0]
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         browser.open(address, timeout=120).close()
-        form = {"chatbots": ["vanilla"], "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+        text = write_text(model="m", base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
         given = {"Origin": base, "x-hallulab": "1"}
-        browser.open(
-            urllib.request.Request(f"{base}/start", json.dumps(form).encode(), given), timeout=60
-        ).close()
+        browser.open(urllib.request.Request(f"{base}/start", fill_in(text), given), timeout=60).close()
         process.send_signal(signal.SIGINT)
         rest, told = process.communicate(timeout=240)
     [run] = [path for path in tmp_path.iterdir() if path.is_dir()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,10 +34,9 @@ SEARCHING = ("import", "calibrate", "init-documents")
 
 def check_sentence(name: str, ended: Ended) -> None:
     """It succeeded, or it says in one sentence why not."""
-    *warnings, told = ended.err.splitlines() or [""]
     assert "Traceback" not in ended.err, (name, ended)
     assert ended.code in (0, 1, 2), (name, ended)
-    assert all(line.startswith("warning: ") for line in warnings), (name, ended)
+    told = ended.last_line
     assert ended.code == 0 or told.startswith("error: "), (name, ended)
 
 
@@ -46,6 +46,16 @@ def odd_home(home: str, **more: str) -> None:
     os.environ.pop("XDG_CACHE_HOME", None)
     os.environ.update(HOME=home, **more)
     tempfile.tempdir = None
+
+
+def file_as_home(place: Path) -> None:
+    """The home is a file, and the folder for temporary files is missing."""
+    odd_home("/etc/passwd", TMPDIR=str(place.parent / "missing"))
+
+
+def missing_home(place: Path) -> None:
+    """The home is missing; it can be made, and a cache at a relative path does not count."""
+    odd_home(str(place.parent / "missing" / "home"), XDG_CACHE_HOME="relative/cache")
 
 
 def unwritable_home(place: Path) -> None:
@@ -63,8 +73,8 @@ def leave_deleted_folder(place: Path) -> None:
 
 
 SURROUNDINGS: dict[str, Callable[[Path], object]] = {
-    "home is a file": lambda place: odd_home("/etc/passwd", TMPDIR="/nowhere"),
-    "home is missing": lambda place: odd_home("/nowhere/home", XDG_CACHE_HOME="relative/cache"),
+    "home is a file": file_as_home,
+    "home is missing": missing_home,
     "home is not ours": unwritable_home,
     "folder is deleted": leave_deleted_folder,
     "handles": lambda place: spare_handles(4),
@@ -196,6 +206,8 @@ def test_files_are_utf_8_in_the_locale_c(tmp_path: Path, variables: dict[str, st
             env={**os.environ, **variables, "PYTHONIOENCODING": "ascii"},
             capture_output=True,
         )
-        assert (ended.returncode, ended.stderr) == (0, b""), ended
+        assert ended.returncode == 0, ended
+        # A busy machine takes long enough that it tells what it does.
+        assert re.sub(rb"writing the report .*\n", b"", ended.stderr) == b"", ended
     assert "500 \u20b9" in (run / "report.html").read_text(encoding="utf-8")
     assert "500 \u20b9" in exported.read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ import httpx2
 import yaml
 
 from hallulab.simulator.cli.main import main
+from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedModel
 from hallulab.testing.tiny_pack import words_for_vectors
 from tests.simulator.chat.talking import answer
@@ -24,10 +26,7 @@ COMMAND = (sys.executable, "-m", "tests.simulator.viewer.launched")
 """Stands for the command `hallulab`: a process of its own, in which the model is."""
 
 GATE = "HALLULAB_TEST_GATE"
-"""Variable with the file that the model waits for, once it was asked `FREE` times."""
-
-FREE = 30
-"""Requests: enough for a conversation."""
+"""Variable with the file that the model waits for, once a conversation is finished."""
 
 
 def reply(request: dict[str, Any]) -> str | dict[str, float]:
@@ -36,14 +35,21 @@ def reply(request: dict[str, Any]) -> str | dict[str, float]:
 
 
 class PatientModel(ScriptedModel):
-    """Answers `FREE` requests at once, and all others when the gate is open."""
+    """Answers at once until the run holds a conversation, and later requests when the gate is open."""
+
+    def __init__(self, run: RunFolder) -> None:
+        super().__init__(reply, MODEL)
+        self._run = run
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """See `ScriptedTransport`."""
         # Another process opens the gate.
-        while len(self.requests) >= FREE and not os.access(os.environ[GATE], os.F_OK):  # noqa: ASYNC110
+        while self._has_conversation() and not os.access(os.environ[GATE], os.F_OK):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
         return await super().handle_async_request(request)
+
+    def _has_conversation(self) -> bool:
+        return self._run.has_journal and bool(self._run.read_conversations())
 
 
 def wait_for(happened: Callable[[], Any], seconds: float = 60) -> Any:
@@ -67,5 +73,5 @@ def fill_in(text: str) -> bytes:
 
 
 if __name__ == "__main__":
-    with words_for_vectors(), PatientModel(reply, MODEL):
+    with words_for_vectors(), PatientModel(RunFolder(Path(sys.argv[-1]))):
         main()
