@@ -72,6 +72,7 @@ def test_a_bot_to_copy_reads_documents_and_remembers_the_conversation(
             "base_url": url,
             "chatbots": [bot],
             "detectors": ["lexical"],
+            "manners": ["plain"],
             "min_turns": 2,
             "max_turns": 2,
         }

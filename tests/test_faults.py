@@ -71,6 +71,7 @@ def test_what_is_wrong_is_counted(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # two hundred runs, one after the other: four minutes beside other work, or more
 def test_killed_at_a_hundred_points_a_run_goes_on_without_loss_or_double(folder: Path) -> None:
     found = kill_and_resume(record_run(folder), folder / "killed", 100)
     assert (found.points, found.lost, found.doubled) == (100, 0, 0)
