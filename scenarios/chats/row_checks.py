@@ -50,18 +50,23 @@ class MessageTree:
         name = _find_parent(cells)
         if name is None:
             return
+        touched = []
         if id := next((name for name in cells if fold_name(name) in _IDS), None):
-            self._ids.add((session, convert_to_text(cells[id])))
+            touched.append((session, convert_to_text(cells[id])))
+            self._ids.add(touched[0])
         if is_nothing(cells[name]):
             self._firsts += 1
         else:
             before = session, convert_to_text(cells[name])
             (self._twice if before in self._before else self._before).add(before)
-        for _, parent in self._twice & self._ids:
-            raise FormatError(
-                f"`{name}`: several messages have {parent[:40]!r} before them, so they are a tree, and no "
-                "conversation. Keep one branch of it."
-            )
+            touched.append(before)
+        # Only of these can it have become true. To look at all for each row takes the square of the time.
+        for one in touched:
+            if one in self._twice and one in self._ids:
+                raise FormatError(
+                    f"`{name}`: several messages have {one[1][:40]!r} before them, so they are a tree, and "
+                    "no conversation. Keep one branch of it."
+                )
         if unnamed and self._firsts > 1 and self._before:
             raise FormatError(
                 f"`{name}`: is empty in several rows, so they are of several conversations. Say which column "
