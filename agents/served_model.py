@@ -116,7 +116,6 @@ def read_tuned_number(package: str, name: str, model: str | None) -> float | Non
 
     Args:
         package: the import package with the file.
-        name: name of the number.
         model: the model's name in the catalogue; None: it is not there.
     """
     return _read_numbers(package).get(name, {}).get(model or "")

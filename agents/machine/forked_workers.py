@@ -33,9 +33,7 @@ class PreparedWorker:
     """A process that has imported what a worker needs. It ends when nothing refers to this object any more.
 
     Args:
-        python: the interpreter.
         worker: the worker's file, which has a function `prepare`.
-        environ: its environment.
 
     Raises:
         WorkerError: it does not start.

@@ -137,7 +137,6 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
     Args:
         response: the response, its body not yet read.
         asked: its address, for errors.
-        redaction: removes the keys.
 
     Returns:
         The JSON value, or the beginning of an answer that is not JSON, with the status, or that of an error
@@ -209,7 +208,6 @@ def find_answer_flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str |
 
     Args:
         body: the request.
-        found: the answer.
     """
     choice, limit = found["choices"][0], read_limit(body)
     text = choice["message"].get("content")

@@ -191,7 +191,6 @@ def read_secret(variable: str, address: str, what: str) -> str:
     """Read a key, or what a header holds, from the environment at the moment of use.
 
     Args:
-        variable: its name.
         address: who gets it, for errors.
         what: `API_KEY`, or `HEADER`.
 

@@ -82,7 +82,6 @@ def serve_on_cluster(
 
     Args:
         address: where the cluster is, such as `10.0.0.1:6379` or `auto`.
-        order: what each machine serves.
         resources: what the servers of a machine take, such as `GPU=1`; none: `choose_resources`.
         port: port of the first server of each machine; None: `FIRST_PORT`.
         quiet: show no progress on stderr.
@@ -132,7 +131,6 @@ def choose_places(
     Args:
         nodes: the machines, as Ray tells them.
         resources: what the servers of one take.
-        port: the first port.
         replicas: how many servers each has.
     """
     places: list[Place] = []

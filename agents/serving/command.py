@@ -52,7 +52,6 @@ def parts(
     """Return the model as each of so many servers starts it; a single one has the whole machine.
 
     Args:
-        prepared: the model.
         number: how many servers, at least 1.
         extra_flags: flags passed through to vLLM, which may give a server several cards.
         environ: this process's environment, which may hide cards.

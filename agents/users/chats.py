@@ -194,7 +194,6 @@ async def read_case(session: Session, domain: str, name: str, summary: str, atte
     """Read the case of a chat's user off the chat's summary.
 
     Args:
-        session: asks the model.
         domain: the assistant's domain, in the words of a prompt.
         name: what the user is to be called.
         summary: see `hallulab.agents.users.chats.summarize`.

@@ -122,7 +122,6 @@ def find_conversation_flaws(
     """Return every flaw of the simulated user in a conversation, in order of turns.
 
     Args:
-        conversation: finished conversation.
         persona: the user's persona; without it, goals and manner are not compared.
         min_turns: a stop before so many replies is premature.
     """

@@ -96,7 +96,6 @@ def follow(
     """Follow the states of a conversation.
 
     Args:
-        pressure: of the conversation.
         history: all its messages, beginning with the user's; empty, or ending with a reply.
         is_readable: False if users write another language than English: all readings are unclear.
 

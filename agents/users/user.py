@@ -103,7 +103,6 @@ class UserFailed(ModelError):
     """The simulated user could not decide or speak because its model gave no answer.
 
     Args:
-        reason: one sentence.
         calls: the model calls, the failed one included.
     """
 
@@ -271,12 +270,8 @@ async def write_message(
     """Have the model write a user's message, and return it without what models put around it (`clean`).
 
     Args:
-        session: with the users' model.
         step: what the call is for, in the journal.
         request: instructions, then the notes with examples.
-        name: of the persona.
-        temperature: of the answer.
-        max_tokens: limit of the message.
         sample: number of the try; each has another seed.
 
     Raises:

@@ -247,7 +247,6 @@ def find_unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Regi
     what it claims.
 
     Args:
-        claim: the sentence.
         outside: stretches that it may not touch.
     """
     place = find_lacking(claim, claim.held, outside=outside)
@@ -270,8 +269,6 @@ def find_lacking(
     nothing is lacking.
 
     Args:
-        claim: the sentence.
-        held: stems.
         within: where to look; None: everywhere.
         outside: stretches that it may not touch.
     """

@@ -197,8 +197,7 @@ class WordReading(DoubledRetrieval):
     """As many calls as samples, then one for the refiner and one for the result.
 
     Args:
-        samples: sampled analyses.
-        temperature: of those samples.
+        temperature: of the sampled analyses.
         factor, max_characters: see `DoubledRetrieval`.
         examples: whether the prompts of analysis and refiner keep their answered examples.
     """

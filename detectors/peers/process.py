@@ -184,9 +184,6 @@ Answerer = Callable[[Sequence[PeerPrompt]], tuple[str, ...]]
 class PeerProcess(WorkerProcess):
     """A peer's worker process; after `load` it takes one request at a time.
 
-    Args:
-        command: program and arguments.
-
     Raises:
         WorkerError: it does not start.
     """
@@ -212,7 +209,6 @@ class PeerProcess(WorkerProcess):
         """Return the worker's verdict on a reply.
 
         Args:
-            request: the reply.
             answer: called when the worker wants the served model's answers. Its exception is raised here,
                 after the worker has heard of it.
             timeout_s: seconds without a message, or without taking ours, after which the worker is ended.
