@@ -126,7 +126,6 @@ def bind_first(
     """Make a verb of a coroutine function whose first argument is given.
 
     Args:
-        name: of the verb.
         summary: first line of its docstring; the others are the function's.
     """
 

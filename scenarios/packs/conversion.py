@@ -82,7 +82,6 @@ class Conversion:
 
         Args:
             path: the document; its suffix says how it is read.
-            content: its bytes.
 
         Raises:
             UsageError: it cannot be read, or not within the bounds, or the extra `documents` is not

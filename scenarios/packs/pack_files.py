@@ -340,7 +340,6 @@ def write_part(name_or_path: str | Path, part: Scenario, folder: Path) -> None:
 
     Args:
         name_or_path: the whole pack, as for `load_scenario`.
-        part: what is written of it.
         folder: a new or empty folder.
 
     Raises:

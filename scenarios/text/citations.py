@@ -114,7 +114,6 @@ def read_citations(reply: str, names: Sequence[Iterable[str]]) -> CitedReply:
     ([(1,), (4,), (2,)], 'It is free       .            .')
 
     Args:
-        reply: as the chatbot wrote it.
         names: of each passage, such as its document, title and address.
     """
     return _CitationReader(reply, names).read()
