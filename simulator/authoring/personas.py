@@ -125,8 +125,6 @@ class PersonaMaker:
 
     Args:
         session: asks the model; makes a fresh one for each persona.
-        knowledge: searches the documents.
-        embedder: compares personas' goals.
         topics: the passages of each topic, in the order in which personas get them.
         domain: gives the assistant's domain, in the words of a prompt; no goal waits for it.
         seed: draws names, manners, and which persona has a goal that is not answered.

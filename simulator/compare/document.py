@@ -193,7 +193,6 @@ def build_document(
     """Return what `hallulab compare` shows.
 
     Args:
-        compared: the runs beside the reference.
         lead_to: returns the address of a page with both conversations of a turn; None: there is none.
     """
     reference, runs = compared.reference, compared.runs

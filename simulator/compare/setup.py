@@ -85,7 +85,6 @@ def describe_setup(
 
     Args:
         saved: its experiment.json; None: it has none.
-        scenarios: names of the scenarios of its conversations.
         judged: the detectors that judged, and their versions.
     """
     name = ", ".join(sorted(set(scenarios)))

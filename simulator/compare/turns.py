@@ -232,8 +232,6 @@ def pair_turns(
 
     Args:
         before: the conversation in the reference; None: it has none.
-        after: that in the run.
-        detectors: their names.
         same: whether the documents are the same.
     """
     old = () if before is None else before.turns

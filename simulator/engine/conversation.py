@@ -181,7 +181,6 @@ class SimulatedUserAgent(Participant):
     """The user's agent: says moves until the user stops.
 
     Args:
-        user: decides what is said.
         history: what was said before the first turn.
         earlier: the turns that there are already.
     """
@@ -220,7 +219,6 @@ class ChatbotAgent(Participant):
     """The agent of the chatbot under test: answers a move with a turn.
 
     Args:
-        chatbot: the chatbot.
         label: its name in the experiment, for errors.
         history: what was said before the first turn.
         earlier: the turns that there are already.
@@ -290,9 +288,6 @@ async def converse(
     """Hold a conversation. If user or chatbot fails, it ends; failure and turns are recorded.
 
     Args:
-        key: what identifies it.
-        user: who asks.
-        chatbot: who answers.
         max_turns: replies after which it is stopped.
         on_turn: gets each turn when it ends.
         earlier: the turns that there are already, if the conversation was cut off.

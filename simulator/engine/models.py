@@ -248,9 +248,6 @@ async def serve_models(
 def check_serving(pool: ModelPool, settings: RunSettings, needed: bool) -> bool:
     """Check that models can be served, before any is; return whether a server is started here.
 
-    Args:
-        needed: see `serve_models`.
-
     Raises:
         UsageError: an API key is missing, or flags are given for a server that is not started.
     """

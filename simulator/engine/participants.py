@@ -45,7 +45,6 @@ class Participants:
     Args:
         experiment: it, with its model.
         scenario: its pack, with what an attack planted.
-        pool: its models.
         judge: whether replies are judged; if not, there are no detectors.
         max_turns: replies after which a conversation is stopped.
         limits: the endpoints' limits, which say how many conversations are simulated and turns judged; None:
@@ -250,10 +249,8 @@ class SearchNotingChatbot:
     """Says in the steps of each reply what was done to the searches for it.
 
     Args:
-        chatbot: makes the replies.
         searches: what it searches with, and what searches at once for a chatbot that does not say what it
             read: what was done to that search belongs to the reply.
-        top_k: passages of a reply.
     """
 
     def __init__(self, chatbot: Chatbot, searches: AttackedRetriever, top_k: int) -> None:

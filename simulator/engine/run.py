@@ -226,9 +226,7 @@ async def run_experiment(
     All errors of usage are found before anything of the folder or the recording is written.
 
     Args:
-        experiment: what is asked for.
         folder: where it goes; what it contains already is not run again.
-        settings: how it is run.
         simulate: see `Run`, as for `judge` and `branching`.
         strategy: has the conversations simulated and judged; None: all that are planned, at once.
         words: whom the user has named, where the experiment is a run folder's; None: all of it is the user's.
@@ -332,7 +330,6 @@ def find_searching(experiment: Experiment, simulate: bool) -> str | None:
     """Return who searches while conversations are held, such as `chatbot vanilla`; None: nobody does.
 
     Args:
-        experiment: with its chatbots.
         simulate: see `Run`.
     """
     attack = experiment.attack

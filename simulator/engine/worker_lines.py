@@ -227,11 +227,8 @@ def configure_workers(
     """Send workers what they do, and have this process keep what they record.
 
     Args:
-        workers: who does it.
-        settings: how it is done.
         experiment: what is asked for, with its model.
         pool: its models, which have their addresses.
-        maker: makes what performs the tasks.
         asks_model: whether a model is asked.
         recorded: whether this process keeps the answers, for all.
     """

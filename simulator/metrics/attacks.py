@@ -263,11 +263,7 @@ class Attacks(Metric):
     def _order_rows(
         self, chatbot: str, where: Where, kinds: Counter[str], planted: AttackRecord
     ) -> Iterator[AttackRow]:
-        """Yield the row of all orders, then one for each kind that was planted there.
-
-        Args:
-            kinds: orders planted, by kind.
-        """
+        """Yield the row of all orders, then one for each kind that was planted there."""
         yield self._row(chatbot, "order", where, ALL, kinds.total())
         for kind in dict.fromkeys(order.kind for order in planted.orders):
             if kind in kinds:

@@ -57,7 +57,6 @@ def judge_citations(reply: str, passages: Sequence[Passage], user_text: str = ""
     citations are undetermined.
 
     Args:
-        reply: as the chatbot wrote it.
         passages: those of its turn, in the order of their numbers.
         user_text: what the user said up to it; links in it are no citations.
     """
@@ -143,7 +142,6 @@ class _Judge:
 
         Args:
             statement: None: it has too few words.
-            own: the places of the passages.
             cited: those of all citations of the statement.
         """
         if statement is None:

@@ -311,7 +311,6 @@ def describe_corrections(
 
     Args:
         rows: those of all turns.
-        pairs: the same chatbots compared.
         looked: what to say of numbers corrected by annotations.
     """
     sources = {row.source for row in rows}

@@ -127,7 +127,6 @@ def require_measured(accuracies: Mapping[str, Accuracy], judged: Iterable[tuple[
 
     Args:
         accuracies: what was measured, by detector.
-        judged: the detectors and their versions.
 
     Raises:
         UsageError: none of them was measured, or one was in another version.

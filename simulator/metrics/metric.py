@@ -156,9 +156,6 @@ class Metric(Mergeable, ABC):
     """Counts one subject of a run, conversation by conversation, and shows it.
 
     An instance counts one run. Sections are made from a report, which may be an old one.
-
-    Args:
-        run: what is known of the run.
     """
 
     SECTION: ClassVar[type[Frozen]]
@@ -177,7 +174,6 @@ class Metric(Mergeable, ABC):
         """Count a conversation. Keep numbers, no texts: a run may be large.
 
         Args:
-            conversation: it.
             verdicts: those on it, by detector and turn.
             flaws: those of the simulated user in it.
         """

@@ -237,12 +237,7 @@ def _flatten(pair: tuple[Ratio, Ratio]) -> tuple[int, int, int, int]:
 
 
 class RunSums:
-    """All that the report adds up of every chatbot under every detector.
-
-    Args:
-        chatbots: their names.
-        detectors: their names.
-    """
+    """All that the report adds up of every chatbot under every detector."""
 
     def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:
         self.rows = {(chatbot, detector): RowSums() for chatbot in chatbots for detector in detectors}

@@ -66,8 +66,6 @@ def render_card(
     Args:
         name: of the run folder.
         saved: its experiment.json; None: it has none.
-        conversations: those of the run.
-        wanted: what was exported.
         counts: what became of the conversations.
     """
     made = {(one.scenario, one.chatbot, one.model) for one in conversations}

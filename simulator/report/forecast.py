@@ -97,8 +97,6 @@ def forecast(
     have. A reply takes as many requests as there, else those of `REQUESTS`.
 
     Args:
-        experiment: what is run.
-        scenario: its pack.
         judge: whether detectors take part.
         earlier: a run with the same model; None: there is none.
     """

@@ -148,10 +148,8 @@ def count_shards(
     If a shard has names that were not known, all are counted again.
 
     Args:
-        folder: the run folder.
         chatbots: names in the experiment; others are found.
         detectors: names in the experiment; others are found.
-        annotations: what annotators found.
         scenario: the run's pack; None: it is not here, or cannot be read.
 
     Raises:

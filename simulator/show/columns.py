@@ -118,7 +118,6 @@ def group_rows(rows: Iterable[Any], field: str, names: Sequence[str] | None = No
 
     Args:
         rows: their order stays within each group.
-        field: has a name.
         names: the order of the groups, of which some may be empty; None: that in which the rows have them.
     """
     listed = list(rows)

@@ -247,7 +247,6 @@ class PersonTable:
 
         Args:
             person: who was not added before.
-            numbers: the whole numbers.
             values: one of each seed; their spread is kept.
         """
         self._persons.append(person)
