@@ -206,8 +206,7 @@ def _result(completion: Completion) -> CreateResult:
         finish_reason="function_calls" if calls else cast(FinishReasons, completion.finish_reason),
         content=calls or completion.text,
         usage=RequestUsage(
-            prompt_tokens=completion.prompt_tokens or 0,
-            completion_tokens=completion.completion_tokens or 0,
+            prompt_tokens=completion.prompt_tokens or 0, completion_tokens=completion.completion_tokens or 0
         ),
         cached=False,
     )

@@ -151,8 +151,7 @@ class ClaimCheck(Frozen):
     def by(cls, models: Iterable[str], prompts: Iterable[Prompt]) -> Self:
         """Make one from models' served names and prompt files."""
         return cls(
-            models=tuple(dict.fromkeys(models)),
-            prompts={prompt.name: prompt.version for prompt in prompts},
+            models=tuple(dict.fromkeys(models)), prompts={prompt.name: prompt.version for prompt in prompts}
         )
 
     def joined(self, other: ClaimCheck) -> ClaimCheck:

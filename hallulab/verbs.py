@@ -104,9 +104,7 @@ def _make_verb(
     return verb
 
 
-def make_plain(
-    verb: Callable[Parameters, Coroutine[Any, Any, Result]],
-) -> Callable[Parameters, Result]:
+def make_plain(verb: Callable[Parameters, Coroutine[Any, Any, Result]]) -> Callable[Parameters, Result]:
     """Make the form of a verb that waits for its end, in scripts and in notebooks alike."""
 
     @wraps(verb)

@@ -15,13 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-from hallulab.agents.machine.worker_process import (
-    LOADING_SECONDS,
-    LOOP,
-    Program,
-    Worker,
-    WorkerError,
-)
+from hallulab.agents.machine.worker_process import LOADING_SECONDS, LOOP, Program, Worker, WorkerError
 
 FORK_LOOP = Path(__file__).with_name("fork_loop.py")
 CAN_FORK = sys.platform == "linux"

@@ -18,14 +18,7 @@ from typing import Any
 
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.agents.machine.cache import Listener, StepProgress
-from hallulab.agents.machine.ray_cluster import (
-    CPU,
-    GPU,
-    LOCAL,
-    join_cluster,
-    read_resources,
-    split_resources,
-)
+from hallulab.agents.machine.ray_cluster import CPU, GPU, LOCAL, join_cluster, read_resources, split_resources
 from hallulab.agents.machine.ray_nodes import pin_to_node
 from hallulab.agents.progress import shown_progress
 from hallulab.agents.serving.command import (

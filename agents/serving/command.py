@@ -33,10 +33,7 @@ OnAnswer = Callable[[Sequence[str]], None]
 Stay = Callable[[OnAnswer], Coroutine[Any, Any, None]]
 """Runs servers until one ends."""
 
-_PARALLEL = {
-    "--tensor-parallel-size": "-tp",
-    "--pipeline-parallel-size": "-pp",
-}
+_PARALLEL = {"--tensor-parallel-size": "-tp", "--pipeline-parallel-size": "-pp"}
 """Flags of vLLM whose product is the number of cards of a server, and their short forms."""
 
 _LEAST_GIB = RESERVED_GIB + 1

@@ -200,10 +200,7 @@ def _words_of(passage: str) -> frozenset[str]:
 
 
 def make_flagged_spans(
-    units: Iterable[Unit],
-    threshold: float,
-    reason: Callable[[Unit], str],
-    passages: Sequence[Passage] = (),
+    units: Iterable[Unit], threshold: float, reason: Callable[[Unit], str], passages: Sequence[Passage] = ()
 ) -> tuple[Span, ...]:
     """Return a span for each unit whose score reaches `threshold`, with its best passage as evidence."""
     return tuple(

@@ -17,12 +17,7 @@ from hallulab.detectors.explanations.claim import (
     read_claim,
 )
 from hallulab.detectors.explanations.evidence import Sentence, collect_content_stems, read_evidence
-from hallulab.detectors.explanations.findings import (
-    Fault,
-    SentenceFault,
-    find_differences,
-    find_wrong,
-)
+from hallulab.detectors.explanations.findings import Fault, SentenceFault, find_differences, find_wrong
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, Passage
 

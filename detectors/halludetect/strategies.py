@@ -18,11 +18,7 @@ from hallulab.agents.models.answers import ModelError, UnparseableAnswer
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.detectors.base.judging import ask_with, number_texts
-from hallulab.detectors.halludetect.evidence import (
-    EvidenceContext,
-    gather_grounds,
-    repeats_user,
-)
+from hallulab.detectors.halludetect.evidence import EvidenceContext, gather_grounds, repeats_user
 from hallulab.scenarios.text.spans import Region, cut_region, locate_mentions, normalize_text, split_sentences
 from hallulab.scenarios.transcript import Frozen
 from hallulab.scenarios.turn_views import TurnView

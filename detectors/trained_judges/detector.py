@@ -119,11 +119,7 @@ class TrainedLettuceDetector(ServedDetector):
         spans = read_spans(found, view.reply, passages)
         score = 1.0 if spans else 0.0
         return Judgement(
-            outcome="scored",
-            score=score,
-            flagged=score >= self.threshold,
-            spans=spans,
-            truncated=truncated,
+            outcome="scored", score=score, flagged=score >= self.threshold, spans=spans, truncated=truncated
         )
 
 
@@ -151,12 +147,7 @@ class GraniteGuardianDetector(ServedDetector):
         limit = THINKING_TOKENS if self._options.think else SCORE_TOKENS
         answer = await session.text("guardian", self._ask(view, passages), max_tokens=limit)
         score = read_guardian_score(answer)
-        return Judgement(
-            outcome="scored",
-            score=score,
-            flagged=score >= self.threshold,
-            truncated=truncated,
-        )
+        return Judgement(outcome="scored", score=score, flagged=score >= self.threshold, truncated=truncated)
 
     def _ask(self, view: TurnView, passages: Sequence[Passage]) -> list[ChatMessage]:
         """Return the messages; without a question the assistant speaks first, as in the card's example."""

@@ -254,9 +254,7 @@ def serve_protocol(protocol: type[StubProtocol]) -> Iterator[str]:
 
 @check_arguments
 @contextmanager
-def serve_stub(
-    answer: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-) -> Iterator[str]:
+def serve_stub(answer: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Iterator[str]:
     """Serve a model called `MODEL` that answers at once; yield the base URL.
 
     Args:

@@ -25,14 +25,7 @@ from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.embeddings import Embedder
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.users.personas import (
-    MANNERS,
-    asked_for,
-    is_answered,
-    names,
-    write_case,
-    write_goals,
-)
+from hallulab.agents.users.personas import MANNERS, asked_for, is_answered, names, write_case, write_goals
 from hallulab.agents.users.questions import UNSAID
 from hallulab.scenarios.packs.goals import GoalLabel
 from hallulab.scenarios.packs.pack import Persona

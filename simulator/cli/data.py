@@ -176,8 +176,7 @@ def annotate(
         str, typer.Option(help="Who labels: `person`, `person:` and a name, or `model:` and its name.")
     ] = "person",
     guideline: Annotated[
-        Path | None,
-        typer.Option(help="File with the text that says what to label; the run folder keeps it."),
+        Path | None, typer.Option(help="File with the text that says what to label; the run folder keeps it.")
     ] = None,
 ) -> None:
     """Draw the turns of a run whose labels narrow its corrected numbers most, or add labels of a sheet."""

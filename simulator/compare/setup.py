@@ -216,9 +216,7 @@ def _list_models(experiment: Experiment) -> dict[str, str]:
 
 
 def _describe_components(
-    components: Iterable[Component],
-    versions: Mapping[str, str],
-    prompts: Mapping[str, Mapping[str, str]],
+    components: Iterable[Component], versions: Mapping[str, str], prompts: Mapping[str, Mapping[str, str]]
 ) -> dict[str, ComponentSetup]:
     """Return the components by name, those of earlier starts of the run included."""
     known = {one.name: one for one in components}

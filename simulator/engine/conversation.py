@@ -28,15 +28,7 @@ from hallulab.agents.users.flaws import is_loop
 from hallulab.agents.users.user import UserFailed, UserMove
 from hallulab.chatbots.protocol import Chatbot, ChatbotError
 from hallulab.scenarios.components import describe_failure
-from hallulab.scenarios.transcript import (
-    Branch,
-    Call,
-    Conversation,
-    Message,
-    Pressure,
-    StopReason,
-    Turn,
-)
+from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, Pressure, StopReason, Turn
 
 
 def _is_worth_telling(record: logging.LogRecord) -> bool:

@@ -65,10 +65,7 @@ class RunSettings:
 
     @classmethod
     def from_options(
-        cls,
-        options: RecordingOptions,
-        fresh: bool = False,
-        batch: BatchService | None = None,
+        cls, options: RecordingOptions, fresh: bool = False, batch: BatchService | None = None
     ) -> RunSettings:
         """Return how an experiment is run with the options of a command."""
         performing = options if isinstance(options, WorkerOptions) else WorkerOptions()
@@ -300,9 +297,7 @@ def warn_of(detectors: Iterable[Detector]) -> None:
 
 
 def _build_pool(
-    experiment: Experiment,
-    recording: Recording,
-    transport: httpx2.AsyncBaseTransport | None,
+    experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None
 ) -> ModelPool:
     patient = isinstance(transport, PatientTransport)
     in_waves: dict[str, Any] = {"attempts": MOST_WAVES, "backoff": wait_none()} if patient else {}

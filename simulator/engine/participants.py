@@ -72,10 +72,7 @@ class Participants:
         self.concurrency = experiment.at_once if waves is None else EVERYTHING
         """Conversations simulated, and turns judged, at the same time."""
         self.knowledge_base = KnowledgeBase(
-            scenario,
-            embedding_model=experiment.embedding_model,
-            recording=pool.recording,
-            by_words=by_words,
+            scenario, embedding_model=experiment.embedding_model, recording=pool.recording, by_words=by_words
         )
         """The pack's documents; their vectors are made when they are first needed."""
         self.detectors: Sequence[Detector] = (

@@ -35,13 +35,7 @@ from hallulab.simulator.engine.models import (
     warn_of,
 )
 from hallulab.simulator.engine.participants import Participants, is_model_needed
-from hallulab.simulator.engine.plan import (
-    REPLIES,
-    Branching,
-    check_plan,
-    load_attacked,
-    plan,
-)
+from hallulab.simulator.engine.plan import REPLIES, Branching, check_plan, load_attacked, plan
 from hallulab.simulator.engine.progress import ProgressBars
 from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor
@@ -53,11 +47,7 @@ from hallulab.simulator.records.guard_log import write_guard_log
 from hallulab.simulator.records.importing import load_imported_scenario
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.leads import require_components_named, require_models_named
-from hallulab.simulator.records.provenance import (
-    Provenance,
-    identify_makers,
-    require_same_experiment,
-)
+from hallulab.simulator.records.provenance import Provenance, identify_makers, require_same_experiment
 from hallulab.simulator.records.recipients import UserWords
 
 

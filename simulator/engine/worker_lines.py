@@ -157,9 +157,7 @@ class RayLine:
         self._ray = ray = importlib.import_module("ray")
         # One thread each: messages are heard in their order while the other thread speaks.
         actor = ray.remote(
-            **split_resources(resources),
-            concurrency_groups={"hearing": 1, "speaking": 1},
-            max_restarts=0,
+            **split_resources(resources), concurrency_groups={"hearing": 1, "speaking": 1}, max_restarts=0
         )
         self._actor = actor(_Actor).remote(tuple(libraries))
         speak = self._actor.speak.options(num_returns="streaming", concurrency_group="speaking")

@@ -20,11 +20,7 @@ from hallulab.scenarios.datasets.annotations import (
 )
 from hallulab.scenarios.labelled import GoldSpan
 from hallulab.scenarios.transcript import Count, Frozen
-from hallulab.simulator.statistics.agreement import (
-    MarkedUnit,
-    compute_cohens_kappa,
-    compute_gamma,
-)
+from hallulab.simulator.statistics.agreement import MarkedUnit, compute_cohens_kappa, compute_gamma
 from hallulab.simulator.statistics.intervals import Rounded
 
 Spans = Sequence[GoldSpan]

@@ -184,7 +184,7 @@ _CLOSERS = " \n\t\"'”’)]*_"
 _WORD = re.compile(r"\w")
 _DESCRIBES = re.compile(
     r"\W*(?:also |only )?(?:contain|cover|describe|discuss|emphasize|explain|focus|give|highlight|include"
-    r"|list|offer|present|provide)(?:e?s)?\b(?! that\b)",
+    r"|list|offer|present|provide)(?:e?s)?\b(?! that\b)"
 )
 """`Passage 1 describes the fees`: no claim, as `declining.py` has it."""
 

@@ -100,9 +100,7 @@ class UserAudit(Metric):
         )
         unknown = set() if known is None else self._personas - set(known)
         return AuditSection(
-            unknown_personas=tuple(sorted(unknown)),
-            simulator_audit=audit,
-            users_language=self.run.language,
+            unknown_personas=tuple(sorted(unknown)), simulator_audit=audit, users_language=self.run.language
         )
 
     @classmethod

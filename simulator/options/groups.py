@@ -331,6 +331,6 @@ class ExportSelection:
         bool,
         Flag(
             "Also those that are nearly the same as another, of openai, sharegpt and hf; the other formats "
-            "have all.",
+            "have all."
         ),
     ] = False

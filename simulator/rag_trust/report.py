@@ -83,9 +83,7 @@ def build_rows(
                 **_count_answers(cell),
                 **_compute_scores([cell.get(name) for name in questions]),
                 **_compute_change(
-                    cell,
-                    cells[*lowest, *who] if lowest != (poison, distractors) else None,
-                    questions,
+                    cell, cells[*lowest, *who] if lowest != (poison, distractors) else None, questions
                 ),
                 **_compute_parts(cell, dimension),
             )
@@ -118,9 +116,7 @@ def _compute_scores(scored: Sequence[Scored | None]) -> dict[str, Any]:
 
 
 def _compute_change(
-    cell: dict[str, Scored | None],
-    base: dict[str, Scored | None] | None,
-    questions: Sequence[str],
+    cell: dict[str, Scored | None], base: dict[str, Scored | None] | None, questions: Sequence[str]
 ) -> dict[str, Any]:
     if base is None:
         return {}

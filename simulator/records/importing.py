@@ -310,8 +310,7 @@ async def _add_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSource
 
 def _build_saved_experiment(counts: ImportCounts, about: Imported, scenario: str) -> SavedExperiment:
     experiment = Experiment(
-        scenario=scenario,
-        chatbots=tuple(Component(name=name, kind=KIND) for name in sorted(counts.chatbots)),
+        scenario=scenario, chatbots=tuple(Component(name=name, kind=KIND) for name in sorted(counts.chatbots))
     )
     return SavedExperiment(
         experiment=experiment,

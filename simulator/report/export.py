@@ -41,12 +41,7 @@ from hallulab.simulator.report.card import (
 )
 from hallulab.simulator.report.frames import write_tables
 from hallulab.simulator.report.late_evidence import find_late_evidence
-from hallulab.simulator.report.selection import (
-    ALIKE,
-    SelectionCounts,
-    require_wanted,
-    select_conversations,
-)
+from hallulab.simulator.report.selection import ALIKE, SelectionCounts, require_wanted, select_conversations
 
 BENCH = "bench"
 """The format that `hallulab bench` reads: replies, and no conversations."""

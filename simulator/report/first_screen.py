@@ -11,14 +11,7 @@ from hallulab.scenarios.transcript import Span, Turn, Verdict
 from hallulab.simulator.report.reader import cut_segments
 from hallulab.simulator.report.worst import WorstReplies, WorstReply, is_flagged
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.document import (
-    Folded,
-    GroupedTable,
-    MarkedReplies,
-    MarkedReply,
-    Paragraph,
-    Part,
-)
+from hallulab.simulator.show.document import Folded, GroupedTable, MarkedReplies, MarkedReply, Paragraph, Part
 from hallulab.simulator.show.reply_text import style_pieces
 
 Address = Callable[[str, int], str | None]

@@ -128,11 +128,7 @@ def _describe_speaking(conversation: Conversation) -> list[str]:
         pressed = [f"Presses ({pressure.kind}): {wanted}"]
         if pressure.true:
             pressed.append(f"True: {pressure.true.rstrip('.')}")
-    return [
-        *([f"Speaks: {manner}"] if manner else []),
-        *pressed,
-        *([f"Played by: {model}"] if model else []),
-    ]
+    return [*([f"Speaks: {manner}"] if manner else []), *pressed, *([f"Played by: {model}"] if model else [])]
 
 
 def get_case(conversation: Conversation) -> Case:

@@ -48,10 +48,7 @@ END_S = 1.5
 
 
 def make_app(
-    runs: ShownRuns,
-    access: Access,
-    labelling: Labelling = ANYBODY,
-    launcher: Launcher | None = None,
+    runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY, launcher: Launcher | None = None
 ) -> Guard:
     """Make the application.
 

@@ -189,11 +189,7 @@ def describe_turn(
     """Return what somebody said of a turn: of its flags, what was missed, and the line that came of it."""
     summed = sum_up(marks)
     flags = [
-        {
-            "flag": flag.id,
-            "stands": flag.start is not None,
-            "mark": None if mark is None else mark.kind,
-        }
+        {"flag": flag.id, "stands": flag.start is not None, "mark": None if mark is None else mark.kind}
         for verdict in verdicts
         for flag in [identify_flag(verdict.detector, span) for span in verdict.spans or ()]
         for mark in [summed.judged.get(flag)]
