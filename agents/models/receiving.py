@@ -43,7 +43,6 @@ _BEGINNING = 16 * _EXCERPT
 JSON = "application/json"
 
 _EVENTS = ("data:", "event:", ": ")
-"""Beginnings of a stream of events."""
 
 _VALUE = "hallulab.value"
 """Key in a response's extensions of its JSON value."""

@@ -349,7 +349,6 @@ class KnowledgeBase:
 
 
 QUERY_TOKENS = 60
-"""Limit of a reformulated query, in tokens."""
 
 _FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*$", re.MULTILINE)
 _LABEL = re.compile(

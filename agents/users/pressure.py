@@ -137,17 +137,14 @@ class PressingUser:
     persona: Persona
     pressure: Pressure
     domain: str
-    """The scenario's domain."""
     pool: ModelPool
     seed: int = 0
-    """Seed of the conversation."""
     _: KW_ONLY
     model: str | None = None
     """Name of the user's model in the pool; None: the default one."""
     min_turns: int = MIN_TURNS
     """Replies before the user may stop."""
     max_tokens: int = MAX_TOKENS
-    """Limit of a message."""
     language: str | None = None
     """The language that the user writes (ISO 639-1); None: English."""
 

@@ -117,17 +117,14 @@ class SimulatedUser:
 
     persona: Persona
     domain: str
-    """The scenario's domain."""
     pool: ModelPool
     seed: int = 0
-    """Seed of the conversation."""
     _: KW_ONLY
     model: str | None = None
     """Name of the user's model in the pool; None: the default one."""
     min_turns: int = MIN_TURNS
     """Replies before the user may stop."""
     max_tokens: int = MAX_TOKENS
-    """Limit of a message."""
     short: bool = False
     """True if the model is shown messages of a few words as examples."""
     language: str | None = None

@@ -78,9 +78,7 @@ class ComparedSentence:
     items: tuple[Item, ...]
     """Its items. A name found only in parts is listed in parts."""
     stems: frozenset[str]
-    """Stems of its content words."""
     evidence: EvidenceIndex
-    """The evidence it is compared with."""
     said: UserStatements
     best: Sentence | None
     """The evidence sentence that has most of it; None if none has anything."""

@@ -24,7 +24,6 @@ from hallulab.agents.versions import digest_code
 from hallulab.scenarios.transcript import Frozen
 
 WORKERS = Path(__file__).with_name("workers")
-"""Folder of the workers' programs."""
 
 _SHARED_WORKERS = {"factcg": "minicheck"}
 """Peer → the one whose worker it shares."""

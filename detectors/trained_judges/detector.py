@@ -38,7 +38,6 @@ from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span
 from hallulab.scenarios.turn_views import TurnView
 
 SPAN_TOKENS = 1024
-"""Limit of a list of spans."""
 SCORE_TOKENS, THINKING_TOKENS = 32, 2048
 """Limits of Granite Guardian's answer, without its reasons and with them."""
 

@@ -101,7 +101,6 @@ class CitedReply:
     """A reply, and the citations in it."""
 
     citations: tuple[Citation, ...]
-    """In order."""
     plain: str
     """The reply with spaces in the place of their marks, of footnotes and of a list of sources."""
 

@@ -36,14 +36,12 @@ class Totals:
     """Conversations that ended with an error."""
     turns: int
     scored: int
-    """Turns scored and localised."""
     hallucinations: int
     personas: int
     """Personas with such a turn."""
     answers: int
     """Replies that answer, scored or not."""
     declines: int
-    """Those that decline."""
 
     @property
     def answered(self) -> float | None:

@@ -60,7 +60,6 @@ class RunSetup(Frozen):
     seeds: str = ""
     """The seeds, as `0 to 4`."""
     packages: dict[str, str] = Field(default_factory=dict)
-    """Package → its version."""
 
 
 class SetupChange(Frozen):

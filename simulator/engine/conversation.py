@@ -77,9 +77,7 @@ class ConversationKey:
     """Hash of everything that determines the conversation."""
     scenario: str
     persona: str
-    """Identifier of the persona."""
     chatbot: str
-    """Name of the chatbot in the experiment."""
     model: str
     """Name of the chatbot's model."""
     seed: int

@@ -249,7 +249,6 @@ class TurnLine(Frozen):
     """A line of `turns.jsonl`."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: Turn
 
 

@@ -311,7 +311,6 @@ class ConversationWork:
     vectors: Mapping[str, bytes] | None = None
     """The files of the documents' vectors, for machines that lack them; None: no machine does."""
     by_words: bool = False
-    """See `Participants`."""
 
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None

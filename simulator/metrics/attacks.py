@@ -60,7 +60,6 @@ class AttackRow(Frozen):
     followed_share_ci95: Interval
     """Over personas; None: see `no_interval`."""
     no_interval: str | None
-    """Why there is no interval."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,7 @@ class Encounter:
     person: Person
     """Whom the chatbot talked to."""
     conversation: str
-    """Identifier of the conversation."""
     turn: int
-    """Index of the turn."""
     thing: Thing
     where: Where
     kind: str

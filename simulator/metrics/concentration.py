@@ -72,7 +72,6 @@ class Concentration(Frozen):
     share_ci95: Interval
     """Over personas; None: see `no_interval`."""
     no_interval: str | None
-    """Why there is no interval."""
 
 
 COLUMNS = (

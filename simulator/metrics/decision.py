@@ -234,7 +234,6 @@ class DecisionReport(Frozen):
     ending: Ending | None
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""
     sentence: str
-    """The decision, in one sentence."""
     found: SequenceState
     """The decision, and what was known after each batch."""
 

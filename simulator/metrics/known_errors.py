@@ -25,7 +25,6 @@ class PairCounts(Frozen):
     errors_flagged: Count
     """Replies with an error that are flagged."""
     twins_flagged: Count
-    """Clean twins that are flagged."""
     error_spans: Count
     """Spans in the replies with an error."""
     twin_spans: Count
@@ -39,7 +38,6 @@ class Accuracy(Frozen):
 
     detector: str
     version: str
-    """Its version."""
     all_pairs: Count
     """Pairs of the data, scored or not."""
     groups: tuple[PairCounts, ...]

@@ -45,7 +45,6 @@ class LengthSection(Frozen):
     """Fields of `report.json`."""
 
     conversations: tuple[ChatStatistics, ...]
-    """Lengths of conversations, by chatbot."""
 
 
 class Lengths(Metric):

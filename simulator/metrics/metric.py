@@ -165,7 +165,6 @@ class Metric(Mergeable, ABC):
     ORDER: ClassVar[int] = 85
     """Its place on the page, in the glossary and among the notes: lower is earlier."""
     TERMINAL_ORDER: ClassVar[int] = 85
-    """Its place on the terminal."""
 
     def __init__(self, run: RunFacts) -> None:
         self.run = run

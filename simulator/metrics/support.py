@@ -35,7 +35,6 @@ class Statement:
     """A sentence of a reply, as it is compared with passages."""
 
     stems: frozenset[str]
-    """Stems of its content words."""
     items: tuple[Item, ...]
     """Its numbers, dates, references and contacts that the user did not say."""
 

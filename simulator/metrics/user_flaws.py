@@ -56,9 +56,7 @@ class AuditSection(Frozen):
     """Fields of `report.json`."""
 
     unknown_personas: tuple[str, ...]
-    """Personas unknown to the audit of the simulated user."""
     simulator_audit: Audit
-    """Flaws of the simulated user."""
     users_language: str | None = None
     """Language that simulated users wrote, if it was not English (ISO 639-1)."""
 

@@ -61,7 +61,6 @@ class CostEstimate(Frozen):
     """Users that talk with every chatbot."""
     chatbots: int
     played: int
-    """Personas that were played."""
     priced: bool
     roles: tuple[RoleEstimate, ...]
     """By role and name, all together last."""

@@ -235,7 +235,6 @@ class ExportCounts:
     """Counts of an export."""
 
     written: int
-    """Lines written."""
     without_evidence: int
     """Replies left out because they or their passages are empty: nobody can judge those."""
     not_scored: int = 0

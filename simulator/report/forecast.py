@@ -68,7 +68,6 @@ class RunForecast(Frozen):
     seconds: float | None = None
     """None: likewise, or the earlier run does not tell its rate."""
     earlier: str = ""
-    """Folder of the earlier run."""
 
     def describe(self) -> str:
         """Return it as a sentence without a full stop."""

@@ -102,7 +102,6 @@ class Spread:
     seeds: int
     """Their number, at least 1."""
     mean: float
-    """Their mean."""
     squares: float
     """Sum of the squares of their distances from it."""
 
