@@ -87,8 +87,7 @@ def tell_import(counts: ImportCounts, format: str, reading: Reading, folder: Pat
     if counts.without_evidence:
         print_lines(
             f"{format_count(counts.without_evidence, 'turn')} without evidence: detectors that need some "
-            "abstain. "
-            "--documents DIR has it searched",
+            "abstain. --documents DIR has it searched",
             err=True,
         )
 

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import httpx2
 from tenacity import wait_none
@@ -29,9 +29,6 @@ from hallulab.simulator.options.groups import BatchService, RecordingOptions, Wo
 from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.recipients import collect_endpoints, iterate_inner
-
-if TYPE_CHECKING:
-    pass
 
 _log = logging.getLogger(__name__)
 

@@ -317,7 +317,6 @@ def describe_attacks(rows: Sequence[AttackRow]) -> list[str]:
     if undecided:
         found.append(
             f"under attack: of {undecided} {choose_noun(undecided, 'reply', 'replies')} no rule can say "
-            "whether the "
-            "chatbot revealed its prompt, which hallulab does not have."
+            "whether the chatbot revealed its prompt, which hallulab does not have."
         )
     return found
