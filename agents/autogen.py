@@ -48,10 +48,8 @@ class SessionClient(ChatCompletionClient):
     """A model client for AutoGen agents that sends every call through a session, which records it.
 
     Args:
-        session: asks the model.
         step: second part of every call's purpose.
         temperature: sampling temperature; 0 is greedy.
-        max_tokens: limit of an answer.
         sample: added to the session's seed.
         calls_tools: whether the model can call tools.
         insists: whether it must call one where tools are offered and none was called yet. A model that is
@@ -208,8 +206,7 @@ def _result(completion: Completion) -> CreateResult:
         finish_reason="function_calls" if calls else cast(FinishReasons, completion.finish_reason),
         content=calls or completion.text,
         usage=RequestUsage(
-            prompt_tokens=completion.prompt_tokens or 0,
-            completion_tokens=completion.completion_tokens or 0,
+            prompt_tokens=completion.prompt_tokens or 0, completion_tokens=completion.completion_tokens or 0
         ),
         cached=False,
     )
@@ -316,7 +313,6 @@ async def answer_as(
         system: the agent's system prompt; empty for none.
         messages: the dialogue, ending with a `user` message. Put evidence there or in `system`.
         temperature: sampling temperature; 0 is greedy.
-        max_tokens: limit of the answer.
         sample: added to the session's seed.
     """
     if not messages or messages[-1].role != "user":

@@ -120,7 +120,6 @@ class LoggedProgress(TimedProgress):
     `FIRST_LINE_AFTER` seconds prints nothing.
 
     Args:
-        columns: the columns of a task.
         console: where to print.
         get_time: the clock, in seconds; by default the console's.
     """

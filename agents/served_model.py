@@ -116,7 +116,6 @@ def read_tuned_number(package: str, name: str, model: str | None) -> float | Non
 
     Args:
         package: the import package with the file.
-        name: name of the number.
         model: the model's name in the catalogue; None: it is not there.
     """
     return _read_numbers(package).get(name, {}).get(model or "")
@@ -152,8 +151,7 @@ class ClaimCheck(Frozen):
     def by(cls, models: Iterable[str], prompts: Iterable[Prompt]) -> Self:
         """Make one from models' served names and prompt files."""
         return cls(
-            models=tuple(dict.fromkeys(models)),
-            prompts={prompt.name: prompt.version for prompt in prompts},
+            models=tuple(dict.fromkeys(models)), prompts={prompt.name: prompt.version for prompt in prompts}
         )
 
     def joined(self, other: ClaimCheck) -> ClaimCheck:

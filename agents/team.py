@@ -55,13 +55,10 @@ class Team:
 
     Args:
         session: asks the models; the calls are recorded in its ledger with the purposes `route` and `answer`.
-        domain: what the service is about.
         specialists: the agents that the receptionist can hand over to.
-        search: finds documents.
         writers: names of specialists who write documents instead of informing.
         instructions: what specialists are told besides their rules; empty: nothing.
         temperature: sampling temperature; 0 is greedy.
-        max_tokens: limit of an answer.
 
     Raises:
         UsageError: a specialist's name is not a valid function name.
@@ -94,7 +91,6 @@ class Team:
 
         Args:
             history: what was said before it.
-            message: it.
             query: what it asks, on its own; None: it is understood without the history.
 
         Raises:
@@ -177,7 +173,6 @@ class _Reporting(SessionClient):
 
     Args:
         raised: where exceptions are kept; one that is there already is raised again.
-        more: see `SessionClient`.
     """
 
     def __init__(self, raised: list[BaseException], *more: Any, **named: Any) -> None:

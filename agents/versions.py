@@ -60,9 +60,7 @@ def compute_version(
 
     Args:
         module: the component's module (`__name__`); see `compute_code_version`.
-        version: its `VERSION`.
         options: the options in force: a pydantic model or a JSON value.
-        prompts: the prompt files it uses.
         models: the models it asks: role → `hallulab.agents.served_model.identify_model`.
         seed: the seed of its requests; None if it asks no model or gets the seed with each call.
         learnt: tuned numbers or weights that no other argument holds; same types as `options`.

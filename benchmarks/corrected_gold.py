@@ -68,9 +68,7 @@ def _numbers(turns: Sequence[JudgedTurn], chatbots: Sequence[str]) -> list[float
 
 
 def sum_turns(
-    turns: Iterable[JudgedTurn],
-    chatbots: Sequence[str],
-    of_turn: Callable[[JudgedTurn], tuple[float, ...]],
+    turns: Iterable[JudgedTurn], chatbots: Sequence[str], of_turn: Callable[[JudgedTurn], tuple[float, ...]]
 ) -> Floats:
     """Add up what `of_turn` gives: shape (personas, chatbots, values)."""
     turns = list(turns)

@@ -11,11 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.command import build_parser, format_table, get_exit_code
-from hallulab.scenarios.text.wording import (
-    format_count,
-    format_number,
-    format_with_interval,
-)
+from hallulab.scenarios.text.wording import format_count, format_number, format_with_interval
 from hallulab.simulator.metrics.costs import CostSection
 from hallulab.simulator.metrics.findings import ComparisonSection
 from hallulab.simulator.metrics.lengths import LengthSection

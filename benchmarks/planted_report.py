@@ -233,9 +233,7 @@ def _accuracies(evaluations: Sequence[Evaluation]) -> dict[str, Accuracy]:
 
 
 def _rows(
-    conversations: Sequence[Conversation],
-    verdicts: Sequence[Verdict],
-    accuracies: Mapping[str, Accuracy],
+    conversations: Sequence[Conversation], verdicts: Sequence[Verdict], accuracies: Mapping[str, Accuracy]
 ) -> list[CorrectedRow]:
     """Correct the numbers over all turns."""
     known = {name: derive_from_planted_errors(one) for name, one in accuracies.items()}

@@ -136,7 +136,6 @@ def prepare_bot(bot: Bot, run: object) -> PreparedBot:
     """Return the prepared bot of a run, made once.
 
     Args:
-        bot: the bot.
         run: what lives as long as the run does. A later run finds the bot as its files are then.
 
     Raises:

@@ -59,12 +59,7 @@ class FactCheckerBot(PromptEngineeredBot):
 
     KIND = "fact-checker"
     OPTIONS = FactCheckerOptions
-    PROMPTS = (
-        *PromptEngineeredBot.PROMPTS,
-        "chatbots/claims",
-        "chatbots/verify",
-        "chatbots/process",
-    )
+    PROMPTS = (*PromptEngineeredBot.PROMPTS, "chatbots/claims", "chatbots/verify", "chatbots/process")
 
     options: FactCheckerOptions
 

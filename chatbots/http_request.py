@@ -39,7 +39,6 @@ class TemplateValues:
         """Return what a dialogue fills in.
 
         Args:
-            history: the dialogue.
             session: see above.
             last_only: whether the bot gets the last message alone.
         """
@@ -83,7 +82,6 @@ def build_body(body: Any, said: TemplateValues, as_json: bool) -> str:
 
     Args:
         body: a template of the whole, or a structure whose texts are templates.
-        said: fills it in.
         as_json: whether a template of the whole must make JSON.
 
     Raises:
@@ -114,7 +112,6 @@ def build_headers(
     Args:
         headers: name → text, in which `${VARIABLE}` is the value of a variable of the environment, and the
             rest is a template.
-        said: fills them in.
         address: who gets them, for errors.
 
     Raises:

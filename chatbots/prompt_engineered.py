@@ -14,10 +14,7 @@ class PromptEngineeredBot(RagChatbot):
     """
 
     KIND = "prompt-engineered"
-    PROMPTS: ClassVar[tuple[str, ...]] = (
-        *SHARED_PROMPTS,
-        "chatbots/careful_generation",
-    )
+    PROMPTS: ClassVar[tuple[str, ...]] = (*SHARED_PROMPTS, "chatbots/careful_generation")
 
     async def answer(self, work: Draft) -> str:
         """Reformulate, retrieve, generate with the careful prompt."""

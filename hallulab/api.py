@@ -113,11 +113,7 @@ def _open_run(folder: RunFolder, scenario: Scenario, reports: bool) -> Run:
     Raises:
         OperationalError: no conversation succeeded, or a detector failed on every reply that it judged.
     """
-    from hallulab.simulator.metrics.failures import (
-        RunFailures,
-        find_failed_conversations,
-        require_success,
-    )
+    from hallulab.simulator.metrics.failures import RunFailures, find_failed_conversations, require_success
     from hallulab.simulator.report.write import write_reports
 
     if reports:

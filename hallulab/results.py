@@ -51,9 +51,6 @@ class Run:
     >>> run.report().rows[0].hpt_1
     1.0
 
-    Args:
-        path: the folder.
-
     Raises:
         UsageError: it is no run folder, or a file of it is damaged; names file, line and field.
     """

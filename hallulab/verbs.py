@@ -104,9 +104,7 @@ def _make_verb(
     return verb
 
 
-def make_plain(
-    verb: Callable[Parameters, Coroutine[Any, Any, Result]],
-) -> Callable[Parameters, Result]:
+def make_plain(verb: Callable[Parameters, Coroutine[Any, Any, Result]]) -> Callable[Parameters, Result]:
     """Make the form of a verb that waits for its end, in scripts and in notebooks alike."""
 
     @wraps(verb)
@@ -126,7 +124,6 @@ def bind_first(
     """Make a verb of a coroutine function whose first argument is given.
 
     Args:
-        name: of the verb.
         summary: first line of its docstring; the others are the function's.
     """
 

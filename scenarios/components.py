@@ -146,7 +146,6 @@ def find_info(what: str, name: str, own: Mapping[str, Made], group: str, kind: t
 
     Args:
         what: the kind of component in the error: `data set`.
-        kind: the class of the descriptions.
 
     Raises:
         UsageError: there is none, its distribution cannot be imported, or the target is something else.
@@ -166,7 +165,6 @@ def make_component(
 
     Args:
         what: the kind of component in the error: `detector`.
-        name: the registered name.
         own: our components, which are trusted.
         parts: attributes that it must have.
 

@@ -20,7 +20,6 @@ def find_near_name(name: str, known: Iterable[str], least: float = 0.65) -> str 
 
     Args:
         name: the unknown name, which may be anything.
-        known: the names there are.
         least: how like it must be, from 0 to 1, as `difflib` counts.
     """
     by_small = {one[:_LONGEST].lower(): one for one in islice(known, _MOST)}

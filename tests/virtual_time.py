@@ -50,9 +50,7 @@ def run_at_once(coroutine: Coroutine[Any, Any, Result]) -> Result:
             loop.close()
 
 
-def at_once(
-    test: Callable[Parameters, Coroutine[Any, Any, Result]],
-) -> Callable[Parameters, Result]:
+def at_once(test: Callable[Parameters, Coroutine[Any, Any, Result]]) -> Callable[Parameters, Result]:
     """Make a test of it that `run_at_once` runs."""
 
     @functools.wraps(test)

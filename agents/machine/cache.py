@@ -146,7 +146,6 @@ def is_whole(folder: Path, expected: Mapping[str, str] | None = None) -> bool:
     """Return whether every file is there with the right content.
 
     Args:
-        folder: the folder to look at.
         expected: relative name → sha256; None: the folder's own checksums.
 
     Returns:

@@ -15,13 +15,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
-from hallulab.agents.machine.worker_process import (
-    LOADING_SECONDS,
-    LOOP,
-    Program,
-    Worker,
-    WorkerError,
-)
+from hallulab.agents.machine.worker_process import LOADING_SECONDS, LOOP, Program, Worker, WorkerError
 
 FORK_LOOP = Path(__file__).with_name("fork_loop.py")
 CAN_FORK = sys.platform == "linux"
@@ -33,9 +27,7 @@ class PreparedWorker:
     """A process that has imported what a worker needs. It ends when nothing refers to this object any more.
 
     Args:
-        python: the interpreter.
         worker: the worker's file, which has a function `prepare`.
-        environ: its environment.
 
     Raises:
         WorkerError: it does not start.

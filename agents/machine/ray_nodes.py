@@ -58,7 +58,6 @@ def compare_installed(address: str, here: Installed, there: Sequence[tuple[str, 
 
     Args:
         address: where the cluster is, as it was given.
-        here: what this machine has.
         there: the addresses of all, and what they have; None: hallulab cannot be imported.
 
     Raises:

@@ -35,7 +35,6 @@ def start_supervised(
     """Start `command` under the supervisor, in its own session: a terminal's Ctrl-C does not reach it.
 
     Args:
-        command: program and arguments.
         output: where its standard output goes: a file, or `subprocess.PIPE`.
         errors: where its standard error goes; by default to its output.
         reads: the descriptor of its standard input, which the caller closes afterwards; None: it has none.
@@ -83,7 +82,6 @@ def run_supervised(
     """Run a command to its end; if we are interrupted, end it too.
 
     Args:
-        command: program and arguments.
         on_line: gets each line of its output as it comes.
         environ: its environment; None: ours.
     """

@@ -167,10 +167,6 @@ class Worker:
 class WorkerProcess(Worker):
     """A worker that is a program of its own.
 
-    Args:
-        command: program and arguments.
-        environ: its environment.
-
     Raises:
         WorkerError: it does not start.
     """
@@ -194,9 +190,7 @@ class Program:
     """A program under a supervisor of its own (a `Supervised`).
 
     Args:
-        command: program and arguments.
         reads: the descriptor of its standard input, which the caller closes afterwards.
-        environ: its environment.
 
     Raises:
         OSError: it does not start.

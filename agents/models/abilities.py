@@ -16,13 +16,7 @@ Ability = Literal["log_probabilities", "json_schema"]
 
 
 class LackingAbility(RefusedRequest):
-    """The endpoint refused a request because it lacks an ability: ask without it.
-
-    Args:
-        reason: one sentence.
-        status: the HTTP status.
-        ability: the ability.
-    """
+    """The endpoint refused a request because it lacks an ability: ask without it."""
 
     def __init__(self, reason: str, status: int, ability: Ability) -> None:
         super().__init__(reason, status)

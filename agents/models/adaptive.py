@@ -51,11 +51,7 @@ Answer = tuple[httpx2.Response, float]
 
 
 class ResizableGate:
-    """Admits so many at once, in the order in which they come. The number may change.
-
-    Args:
-        number: how many.
-    """
+    """Admits so many at once, in the order in which they come. The number may change."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -127,10 +123,8 @@ class AdaptiveLimit:
 
     Args:
         start: at first.
-        most: at most.
         clock: the time, in seconds.
         pause: waits for so many seconds.
-        on_change: called when the limit has changed.
     """
 
     def __init__(
@@ -170,7 +164,6 @@ class AdaptiveLimit:
         Args:
             kind: equal for requests that are alike, so that their seconds can be compared.
             allowance: the endpoint's other limits.
-            send: sends it.
 
         Returns:
             The answer, and whether it was refused only because too much was under way: the endpoint answers
@@ -326,12 +319,7 @@ class AdaptiveLimits:
 
 
 class AdaptiveTransport(httpx2.AsyncBaseTransport):
-    """Carries the limits to the `ModelTransport` above it, which heeds them before it sends.
-
-    Args:
-        limits: the limits.
-        inner: sends.
-    """
+    """Carries the limits to the `ModelTransport` above it, which heeds them before it sends."""
 
     def __init__(self, limits: AdaptiveLimits, inner: httpx2.AsyncBaseTransport) -> None:
         self.limits = limits

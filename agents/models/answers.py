@@ -30,7 +30,6 @@ class RefusedRequest(ModelError):
     """The endpoint answered with an error.
 
     Args:
-        reason: one sentence.
         status: the HTTP status, from 300 on.
     """
 
@@ -55,7 +54,6 @@ class UnlikelyOptions(UnparseableAnswer):
     """The first token is probably none of the options.
 
     Args:
-        reason: one sentence.
         shares: each option's part of the little probability that they have; None: they have none.
     """
 

@@ -83,7 +83,6 @@ class BatchTransport(PatientTransport):
     """Collects requests to models and sends them in waves; before `sending_waves`, one by one.
 
     Args:
-        runner: answers.
         patience_s: see `hallulab.agents.models.work.PATIENCE_S`.
     """
 
@@ -154,7 +153,6 @@ class BatchTransport(PatientTransport):
         """Send requests to these addresses in waves while the block runs; others still go one by one.
 
         Args:
-            base_urls: the addresses.
             tell: gets a line for people when a wave is handed over, and when it is answered.
 
         Raises:

@@ -58,7 +58,6 @@ class ApiRunner:
 
     Args:
         timeout_s: limit of one try of a request, in seconds; of up- and downloads for each `LARGEST` bytes.
-        network: sends the requests.
         pause: waits for so many seconds.
     """
 
@@ -176,8 +175,6 @@ class ApiRunner:
         """Yield a client; tell its errors in one sentence without the key.
 
         Args:
-            base_url: the endpoint.
-            api_key: its key.
             largest_file: bytes of a file at most.
 
         Raises:
@@ -211,7 +208,6 @@ class BoundedNetwork(httpx2.AsyncBaseTransport):
     """Sends requests within limits and without what the client tells of this machine; connections stay open.
 
     Args:
-        network: sends.
         timeout_s: seconds until the whole answer is there, for each `LARGEST` bytes of request or answer.
         largest: bytes of an answer at most.
         largest_file: bytes of a file's content at most.
@@ -277,7 +273,6 @@ class _Body(httpx2.AsyncByteStream):
     """The body of an answer.
 
     Args:
-        chunks: its parts.
         response: what they are read from; it is closed with the body.
     """
 

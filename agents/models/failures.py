@@ -18,9 +18,7 @@ def explain_refusal(error: APIStatusError, where: str, record: CallRecord, total
     """Return the failure that tells what an endpoint said, and its wish if that is too late.
 
     Args:
-        error: the refusal.
         where: the model and its address.
-        record: of the call.
         total_s: seconds of all its tries and pauses.
     """
     status, told = error.status_code, read_complaint(read_object(error.response))

@@ -28,7 +28,6 @@ class Fitting:
     """Makes the requests for one model as its endpoint takes them.
 
     Args:
-        settings: what the user adds.
         recording: keeps what is found out, and says what was.
         identity: the model's `identify_asked`.
         thorough: whether refusals are looked into that name no argument.
@@ -94,8 +93,6 @@ class Fitting:
         """Find out what a refusal means for further requests, and keep it.
 
         Args:
-            error: the refusal.
-            body: the request as recordings know it.
             send: sends it once, changed by needs.
             where: the model and its address, to tell the user what changes; None: nothing was asked before.
 
@@ -117,7 +114,6 @@ class Fitting:
         A replay has the further answers as they were, so there it changes nothing.
 
         Args:
-            ability: the ability.
             where: the model and its address, to tell the user what changes.
         """
         if self._recording.replaying or not getattr(self.abilities, ability):

@@ -82,7 +82,6 @@ def read_answers_first_token(logprobs: Any, text: str) -> tuple[Likely, ...] | N
     Some servers (SGLang, vLLM with a reasoning parser) give the tokens of thoughts, too, which come first.
 
     Args:
-        logprobs: the log-probabilities.
         text: the answer without thoughts.
 
     Returns:

@@ -13,15 +13,7 @@ from hallulab.agents.models.receiving import read_object
 from hallulab.agents.models.unreachable import THROUGH, name_trouble
 from hallulab.scenarios.files.json_text import repair_value
 
-NO_LIST = (
-    APIConnectionError,
-    APIStatusError,
-    BrokenAnswer,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
+NO_LIST = (APIConnectionError, APIStatusError, BrokenAnswer, ValueError, KeyError, TypeError, AttributeError)
 """Errors of an endpoint that gives no list of models, or no answer."""
 
 _LONGEST_ROOT = 4096

@@ -259,8 +259,6 @@ class Diagnosis:
         """Find out what must be changed so that a refused request is answered.
 
         Args:
-            error: the refusal.
-            body: what was sent.
             send: sends the request once, changed by needs.
 
         Returns:

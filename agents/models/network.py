@@ -119,11 +119,7 @@ class _Backend(httpcore2.AnyIOBackend):
 
 
 class _PolledStream(httpcore2.AsyncNetworkStream):
-    """A stream that watches its socket, and sends a request in one piece.
-
-    Args:
-        inner: reads and writes.
-    """
+    """A stream that watches its socket, and sends a request in one piece."""
 
     def __init__(self, inner: httpcore2.AsyncNetworkStream) -> None:
         self._inner = inner

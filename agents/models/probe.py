@@ -23,9 +23,7 @@ from hallulab.agents.models.answers import (
     describe_schema,
 )
 from hallulab.agents.models.complaints import BUSY_STATUS
-from hallulab.agents.models.decisions import (
-    DECISION,
-)
+from hallulab.agents.models.decisions import DECISION
 from hallulab.agents.models.prompt import load_prompt
 from hallulab.agents.models.transport import CallRecord, WireMessage, asking_before_the_run
 from hallulab.scenarios.errors import OperationalError, ReplayMiss

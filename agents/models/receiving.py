@@ -43,7 +43,6 @@ _BEGINNING = 16 * _EXCERPT
 JSON = "application/json"
 
 _EVENTS = ("data:", "event:", ": ")
-"""Beginnings of a stream of events."""
 
 _VALUE = "hallulab.value"
 """Key in a response's extensions of its JSON value."""
@@ -137,7 +136,6 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
     Args:
         response: the response, its body not yet read.
         asked: its address, for errors.
-        redaction: removes the keys.
 
     Returns:
         The JSON value, or the beginning of an answer that is not JSON, with the status, or that of an error
@@ -209,7 +207,6 @@ def find_answer_flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str |
 
     Args:
         body: the request.
-        found: the answer.
     """
     choice, limit = found["choices"][0], read_limit(body)
     text = choice["message"].get("content")

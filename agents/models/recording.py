@@ -135,7 +135,6 @@ class Recording:
         """Return a recording in memory that begins with what another one holds.
 
         Args:
-            known: what that one holds.
             keep: keeps further answers there: called with kind, key and answer, it returns the answer that
                 counts, which is the first one to a key. None: they are kept here alone.
         """

@@ -81,7 +81,6 @@ def remove_keys(text: str, key: str = "") -> str:
     """Remove keys from a text, and half characters (lone surrogates), which no file can hold.
 
     Args:
-        text: the text from outside.
         key: the key that was sent, if any. The values of environment variables such as `OPENAI_API_KEY` are
             removed anyway.
     """

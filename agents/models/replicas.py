@@ -56,7 +56,6 @@ class RateLimit:
     """Lets requests to an endpoint begin, in the order in which they come, as its limits allow.
 
     Args:
-        limits: the limits.
         clock: the time, in seconds.
         pause: waits for so many seconds.
     """

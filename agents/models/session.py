@@ -85,7 +85,6 @@ class Session:
 
         Args:
             step: second part of the call's purpose.
-            messages: the prompt.
             temperature: sampling temperature; None: the server's.
             max_tokens: limit of the answer; None: the server's.
             sample: added to the session's seed.
@@ -209,8 +208,6 @@ class Session:
 
         Args:
             step: second part of the call's purpose.
-            messages: the prompt.
-            extra: further arguments of the request.
 
         Raises:
             ModelError: the model gave no answer.

@@ -56,7 +56,6 @@ class StreamingSender:
         """Send a request, and tell whoever watches of its text.
 
         Args:
-            inner: sends.
             request: to an endpoint, with its key.
             redaction: removes the key from what is told; the answer itself still has it.
 

@@ -131,7 +131,6 @@ async def read_counts(network: httpx2.AsyncBaseTransport, base_url: str) -> Coun
     """Return the numbers of a vLLM server that change while it works; None: they cannot be read.
 
     Args:
-        network: sends the request.
         base_url: of its OpenAI-compatible API, ending in /v1.
     """
     request = httpx2.Request("GET", f"{base_url.rstrip('/').removesuffix('/v1')}/metrics")

@@ -58,7 +58,6 @@ class Tries:
     Args:
         total_s: seconds of all tries and pauses.
         record: counts the seconds.
-        outage: of the endpoint.
         backoff: pauses between tries; None: exponential with jitter.
         attempts: tries at most; None: as many as the total allows. Not counted are those that the endpoint
             puts off to a time, and those that an adaptive limit let begin too early.

@@ -34,7 +34,6 @@ THROUGH = "through the proxy "
 """How the text of an error begins that happened on the way to a proxy, or at it; its address follows."""
 
 CORRECT_PROXY = "Correct HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, or name the endpoint's host in NO_PROXY."
-"""The remedy."""
 
 _NO_WAY = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ETIMEDOUT})
 

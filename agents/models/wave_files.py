@@ -97,9 +97,7 @@ class Wave:
 
     Args:
         folder: where its files are.
-        number: its number.
         state: to whom it goes.
-        ids: its requests.
         taken_up: whether an earlier process wrote it, and may have handed it over.
     """
 
@@ -257,7 +255,6 @@ class WaveStore:
 
         Args:
             wave: a wave whose raw results are there.
-            redaction: removes keys.
 
         Raises:
             OperationalError: it cannot be written.

@@ -21,7 +21,6 @@ _OWN_FIELDS = frozenset({"model", "messages", "stream", "stream_options", "n", "
 """Fields of a request that nobody may set: what is asked, and in which form the answer comes."""
 
 _OWN_HEADERS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "te"})
-"""Headers of the connection and of the body."""
 
 _SECRET = re.compile(r"auth|cookie|secret|passw|token|(?:^|[-_])key|apikey|sig(?:nature)?$", re.IGNORECASE)
 """In names of headers and of parts of a query whose values are secrets."""
@@ -191,7 +190,6 @@ def read_secret(variable: str, address: str, what: str) -> str:
     """Read a key, or what a header holds, from the environment at the moment of use.
 
     Args:
-        variable: its name.
         address: who gets it, for errors.
         what: `API_KEY`, or `HEADER`.
 

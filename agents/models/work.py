@@ -22,11 +22,7 @@ on later asks in the next wave."""
 
 
 class WorkUnderWay:
-    """The pieces of work of a run.
-
-    Args:
-        patience_s: see `PATIENCE_S`.
-    """
+    """The pieces of work of a run."""
 
     def __init__(self, patience_s: float = PATIENCE_S) -> None:
         self._patience_s = patience_s

@@ -67,8 +67,6 @@ def ensure_built(
     Args:
         folder: its name identifies the content.
         passages: the table's rows; at least one.
-        embedder: makes the vectors.
-        on_progress: told of passages.
 
     Raises:
         OperationalError: the disk is full, or the weights cannot be fetched.
@@ -351,7 +349,6 @@ class KnowledgeBase:
 
 
 QUERY_TOKENS = 60
-"""Limit of a reformulated query, in tokens."""
 
 _FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*$", re.MULTILINE)
 _LABEL = re.compile(

@@ -36,7 +36,6 @@ class WordSearch:
     BM25 is Lucene's: Robertson's with idf = ln(1 + (N - df + 0.5) / (df + 0.5)).
 
     Args:
-        scenario: the scenario whose documents are searched.
         chunking: how documents are cut; by default as `KnowledgeBase` cuts them.
     """
 

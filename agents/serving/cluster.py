@@ -18,14 +18,7 @@ from typing import Any
 
 from hallulab.agents.concurrency import run_until_stopped
 from hallulab.agents.machine.cache import Listener, StepProgress
-from hallulab.agents.machine.ray_cluster import (
-    CPU,
-    GPU,
-    LOCAL,
-    join_cluster,
-    read_resources,
-    split_resources,
-)
+from hallulab.agents.machine.ray_cluster import CPU, GPU, LOCAL, join_cluster, read_resources, split_resources
 from hallulab.agents.machine.ray_nodes import pin_to_node
 from hallulab.agents.progress import shown_progress
 from hallulab.agents.serving.command import (
@@ -82,7 +75,6 @@ def serve_on_cluster(
 
     Args:
         address: where the cluster is, such as `10.0.0.1:6379` or `auto`.
-        order: what each machine serves.
         resources: what the servers of a machine take, such as `GPU=1`; none: `choose_resources`.
         port: port of the first server of each machine; None: `FIRST_PORT`.
         quiet: show no progress on stderr.
@@ -132,7 +124,6 @@ def choose_places(
     Args:
         nodes: the machines, as Ray tells them.
         resources: what the servers of one take.
-        port: the first port.
         replicas: how many servers each has.
     """
     places: list[Place] = []

@@ -33,10 +33,7 @@ OnAnswer = Callable[[Sequence[str]], None]
 Stay = Callable[[OnAnswer], Coroutine[Any, Any, None]]
 """Runs servers until one ends."""
 
-_PARALLEL = {
-    "--tensor-parallel-size": "-tp",
-    "--pipeline-parallel-size": "-pp",
-}
+_PARALLEL = {"--tensor-parallel-size": "-tp", "--pipeline-parallel-size": "-pp"}
 """Flags of vLLM whose product is the number of cards of a server, and their short forms."""
 
 _LEAST_GIB = RESERVED_GIB + 1
@@ -52,7 +49,6 @@ def parts(
     """Return the model as each of so many servers starts it; a single one has the whole machine.
 
     Args:
-        prepared: the model.
         number: how many servers, at least 1.
         extra_flags: flags passed through to vLLM, which may give a server several cards.
         environ: this process's environment, which may hide cards.

@@ -204,7 +204,6 @@ def choose_server_variables(
     """Return the server's environment variables: ours without those for our Python, over the defaults.
 
     Args:
-        environ: this process's environment.
         defaults: variables for this machine, such as `choose_cpu_variables`.
         cache: our cache folder; vLLM and torch keep compiled code there.
         offline: whether the model is local, so the hub must not be asked.

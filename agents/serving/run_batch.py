@@ -51,7 +51,6 @@ class VllmRunner:
         """Take a model; at the end, its server is stopped.
 
         Args:
-            prepared: the model.
             extra_flags: flags passed through to vLLM.
             on_progress: told how the server starts.
         """

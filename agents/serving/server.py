@@ -144,11 +144,7 @@ async def serve(
     """
     prepared = prepare(model, cache=cache, on_progress=on_progress)
     async with serve_prepared(
-        prepared,
-        port=port,
-        extra_flags=extra_flags,
-        startup_timeout=startup_timeout,
-        on_progress=on_progress,
+        prepared, port=port, extra_flags=extra_flags, startup_timeout=startup_timeout, on_progress=on_progress
     ) as server:
         yield server.served
 

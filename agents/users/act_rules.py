@@ -54,13 +54,7 @@ REQUESTS: Mapping[str, Sequence[str]] = {
         "I need to know",
         "I want to know",
     ),
-    "corrects": (
-        "no, I mean",
-        "No, I want to know",
-        "sorry, I meant",
-        "No, I asked",
-        "not that, I mean",
-    ),
+    "corrects": ("no, I mean", "No, I want to know", "sorry, I meant", "No, I asked", "not that, I mean"),
     "impatient": (
         "just tell me",
         "I only want to know",

@@ -34,7 +34,6 @@ from hallulab.scenarios.transcript import Frozen, Message
 _log = logging.getLogger(__name__)
 
 MAX_TOKENS = 320
-"""Limit of a summary, in tokens."""
 
 _LABELS: dict[str, Literal["user", "assistant"]] = {
     **dict.fromkeys(("user", "human", "customer", "client", "visitor"), "user"),
@@ -168,7 +167,6 @@ def _read_text(path: Path, text: str) -> tuple[Message, ...]:
 
 
 _CASE_TOKENS = 320
-"""Limit of the answer."""
 
 _MESSAGES = 10
 """Messages of a user by which the manner is chosen, at most."""
@@ -194,7 +192,6 @@ async def read_case(session: Session, domain: str, name: str, summary: str, atte
     """Read the case of a chat's user off the chat's summary.
 
     Args:
-        session: asks the model.
         domain: the assistant's domain, in the words of a prompt.
         name: what the user is to be called.
         summary: see `hallulab.agents.users.chats.summarize`.

@@ -76,7 +76,7 @@ _ADVICE = Phrases(
     r"(?<!said )(?<!says )(?<!said: )(?<!says: )(?<!if )(?<!wish )(?<!that )(?<!think )"
     r"\byou (?:should|can|may|must|could|need to|have to)(?: also| then| first)? "
     r"(?:file|contact|approach|visit|call|submit|send|write|complain|consult|seek|lodge|request|check|ask|go)\b"
-    r"(?! (?:me|us|my|our)\b)",
+    r"(?! (?:me|us|my|our)\b)"
 )
 _SPEAKER_LABEL = re.compile(r"^\W*(?:assistant|chatbot|bot|ai)\W*:", re.IGNORECASE)
 _LEAK = Phrases(
@@ -122,7 +122,6 @@ def find_conversation_flaws(
     """Return every flaw of the simulated user in a conversation, in order of turns.
 
     Args:
-        conversation: finished conversation.
         persona: the user's persona; without it, goals and manner are not compared.
         min_turns: a stop before so many replies is premature.
     """

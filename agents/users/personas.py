@@ -145,12 +145,7 @@ async def write_goals(session: Session, passage: str, attempt: int, language: st
 
 
 async def write_case(
-    session: Session,
-    domain: str,
-    name: str,
-    goals: Sequence[str],
-    attempt: int,
-    language: str | None = None,
+    session: Session, domain: str, name: str, goals: Sequence[str], attempt: int, language: str | None = None
 ) -> Case:
     """Invent the case of a person who has these goals, in a language (None: English).
 

@@ -96,7 +96,6 @@ def follow(
     """Follow the states of a conversation.
 
     Args:
-        pressure: of the conversation.
         history: all its messages, beginning with the user's; empty, or ending with a reply.
         is_readable: False if users write another language than English: all readings are unclear.
 
@@ -138,17 +137,14 @@ class PressingUser:
     persona: Persona
     pressure: Pressure
     domain: str
-    """The scenario's domain."""
     pool: ModelPool
     seed: int = 0
-    """Seed of the conversation."""
     _: KW_ONLY
     model: str | None = None
     """Name of the user's model in the pool; None: the default one."""
     min_turns: int = MIN_TURNS
     """Replies before the user may stop."""
     max_tokens: int = MAX_TOKENS
-    """Limit of a message."""
     language: str | None = None
     """The language that the user writes (ISO 639-1); None: English."""
 

@@ -103,7 +103,6 @@ class UserFailed(ModelError):
     """The simulated user could not decide or speak because its model gave no answer.
 
     Args:
-        reason: one sentence.
         calls: the model calls, the failed one included.
     """
 
@@ -118,17 +117,14 @@ class SimulatedUser:
 
     persona: Persona
     domain: str
-    """The scenario's domain."""
     pool: ModelPool
     seed: int = 0
-    """Seed of the conversation."""
     _: KW_ONLY
     model: str | None = None
     """Name of the user's model in the pool; None: the default one."""
     min_turns: int = MIN_TURNS
     """Replies before the user may stop."""
     max_tokens: int = MAX_TOKENS
-    """Limit of a message."""
     short: bool = False
     """True if the model is shown messages of a few words as examples."""
     language: str | None = None
@@ -271,12 +267,8 @@ async def write_message(
     """Have the model write a user's message, and return it without what models put around it (`clean`).
 
     Args:
-        session: with the users' model.
         step: what the call is for, in the journal.
         request: instructions, then the notes with examples.
-        name: of the persona.
-        temperature: of the answer.
-        max_tokens: limit of the message.
         sample: number of the try; each has another seed.
 
     Raises:

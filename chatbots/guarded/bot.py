@@ -42,7 +42,6 @@ class _GuardedDraft:
     """Replies of the wrapped bot, one a try; None where it failed."""
     attempts: list[Attempt] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    """The steps of the wrapped bot."""
     calls: list[Call] = field(default_factory=list)
 
 

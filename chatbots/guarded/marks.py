@@ -42,7 +42,6 @@ def add_marks(
     source.
 
     Args:
-        reply: the text that the spans belong to.
         spans: what is unsupported; those without a place are not highlighted.
         passages: the evidence, in the order of the citations.
         highlight: whether to highlight.

@@ -46,7 +46,6 @@ async def tag(policy: Policy, labels: Iterable[str], asked: TopicSubject, sessio
     """Return the topics, as the policy's tagger finds them.
 
     Args:
-        policy: names the topics and the tagger.
         labels: topics of the scenario with a stricter threshold; passages may have them as their label.
         asked: question, query and evidence.
         session: asks the model, if the tagger is one.

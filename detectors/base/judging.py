@@ -100,8 +100,6 @@ def format_evidence(
     A passage is cut at the end of a sentence, or else of a word, and `CUT` says so.
 
     Args:
-        passages: those to judge by.
-        max_characters: room for all.
         earlier: passages of earlier turns, which follow as far as they fit whole. To leave some of them out
             is no cut.
     """
@@ -202,10 +200,7 @@ def _words_of(passage: str) -> frozenset[str]:
 
 
 def make_flagged_spans(
-    units: Iterable[Unit],
-    threshold: float,
-    reason: Callable[[Unit], str],
-    passages: Sequence[Passage] = (),
+    units: Iterable[Unit], threshold: float, reason: Callable[[Unit], str], passages: Sequence[Passage] = ()
 ) -> tuple[Span, ...]:
     """Return a span for each unit whose score reaches `threshold`, with its best passage as evidence."""
     return tuple(
@@ -251,9 +246,7 @@ class ServedDetector(PolicyDetector):
     scores, threshold and version) when they are first asked for.
 
     Args:
-        name: the name in reports.
         context: has the models, and the seed of their answers.
-        options: the options as given.
         scale: returns the scale of its scores, once the models are known.
         option: the option that gives the threshold.
         asked: the models that it asks, by role. The threshold is tuned for the first one. None: the model of

@@ -240,12 +240,7 @@ async def _judge_one(detector: Detector, view: TurnView) -> Judgement:
 
 
 def check_judgement(found: object, reply: str) -> Judgement:
-    """Return what a detector found, or a failed judgement if it is no judgement or does not fit `reply`.
-
-    Args:
-        found: what the detector returned.
-        reply: the text it judged.
-    """
+    """Return what a detector found, or a failed judgement if it is no judgement or does not fit `reply`."""
     if type(found) is not Judgement:
         return Judgement(outcome="failed", error=f"the detector gave a {type(found).__name__}, no Judgement")
     try:

@@ -54,7 +54,6 @@ class Question:
     """A question about `{{statement}}`, mostly with `{{evidence}}`: a file in `detectors/base/prompts`.
 
     Args:
-        name: of the file.
         words: the first words of its answers; the first one of them is the Yes.
     """
 

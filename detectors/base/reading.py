@@ -43,7 +43,6 @@ class TurnAsRead:
 
         Args:
             judgement: fits `view.reply`.
-            reply: as it was said.
         """
         if self.reply.places is None:
             return judgement
@@ -83,7 +82,6 @@ def read_turn(name: str, languages: Sequence[str] | None, view: TurnView) -> Tur
 
     Args:
         name: of the detector, for the reason.
-        languages: see `Detector.languages`.
     """
     reply = leave_out(view.reply, find_unclaimed(view.reply))
     view, reply = _unify_view(view.model_copy(update={"reply": reply.text}), reply)

@@ -26,11 +26,7 @@ def write_trained(held: Mapping[str, Any], form: int, path: Path) -> None:
 
 
 def read_trained(
-    path: Path,
-    form: int,
-    trusted: Sequence[str],
-    remedy: str,
-    make: Callable[[dict[str, Any]], Model],
+    path: Path, form: int, trusted: Sequence[str], remedy: str, make: Callable[[dict[str, Any]], Model]
 ) -> Model:
     """Read a file of `write_trained`. Nothing in it is executed.
 

@@ -78,9 +78,7 @@ class ComparedSentence:
     items: tuple[Item, ...]
     """Its items. A name found only in parts is listed in parts."""
     stems: frozenset[str]
-    """Stems of its content words."""
     evidence: EvidenceIndex
-    """The evidence it is compared with."""
     said: UserStatements
     best: Sentence | None
     """The evidence sentence that has most of it; None if none has anything."""
@@ -247,7 +245,6 @@ def find_unsaid(claim: ComparedSentence, outside: Sequence[Region] = ()) -> Regi
     what it claims.
 
     Args:
-        claim: the sentence.
         outside: stretches that it may not touch.
     """
     place = find_lacking(claim, claim.held, outside=outside)
@@ -270,8 +267,6 @@ def find_lacking(
     nothing is lacking.
 
     Args:
-        claim: the sentence.
-        held: stems.
         within: where to look; None: everywhere.
         outside: stretches that it may not touch.
     """

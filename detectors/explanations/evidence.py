@@ -116,9 +116,6 @@ class EvidenceIndex:
 
         Of equal ones, take the one with the fewest other words, then the earliest. None if no sentence holds
         any.
-
-        Args:
-            wanted: stems.
         """
         weights = {stem: self.weight(stem) for stem in wanted}
         whole = math.fsum(weights.values())

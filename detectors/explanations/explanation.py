@@ -17,12 +17,7 @@ from hallulab.detectors.explanations.claim import (
     read_claim,
 )
 from hallulab.detectors.explanations.evidence import Sentence, collect_content_stems, read_evidence
-from hallulab.detectors.explanations.findings import (
-    Fault,
-    SentenceFault,
-    find_differences,
-    find_wrong,
-)
+from hallulab.detectors.explanations.findings import Fault, SentenceFault, find_differences, find_wrong
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, Passage
 
@@ -64,8 +59,6 @@ def cut_excerpt(source: Sentence, wanted: frozenset[str], must: str = "") -> str
     It begins where a clause begins, unless that costs a word.
 
     Args:
-        source: the sentence.
-        wanted: stems.
         must: text that it has to hold, verbatim; empty: nothing.
     """
     words = [match.span() for match in re.finditer(r"\S+", source.text)]
@@ -269,8 +262,6 @@ def explain(sentence: str, passages: Sequence[Passage], user_text: str = "") -> 
     """Find what is wrong in a flagged sentence, and say it.
 
     Args:
-        sentence: as it stands in the reply.
-        passages: the evidence.
         user_text: what the user said, questions too.
     """
     claim = _claim(sentence, passages, user_text)

@@ -191,9 +191,7 @@ class Batch:
     chunk_passage: Integers
     """(chunks,): index of the passage, within the source, that the chunk was cut from."""
     chunk_tokens: Tokens
-    """Tokens of the chunks."""
     tokens: Tokens
-    """Tokens of the replies."""
     sentences: Pieces
     words: Pieces
     """The replies' words: stretches without white space."""

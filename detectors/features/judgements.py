@@ -62,7 +62,6 @@ def judge_blocks(
     evidence, is not judged.
 
     Args:
-        score: returns the scores of some replies.
         thresholds: scores from which a word, a sentence, a reply is flagged.
         attribution: the score by which a sentence is attributed to a chunk.
     """

@@ -97,8 +97,6 @@ class TrainedDetector(PolicyDetector, TrainableDetector, Generic[Model]):
     """Judges replies in batches, by the model that it was made with or trained since.
 
     Args:
-        name: the name in reports.
-        options: the options as given.
         model: the first model.
     """
 

@@ -12,13 +12,7 @@ from pydantic import Field
 from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.knowledge import load_reformulation_prompt
 from hallulab.agents.served_model import find_catalogue_name, is_small_model
-from hallulab.detectors.base.judging import (
-    Abstention,
-    Scale,
-    ServedDetector,
-    find_best_passage,
-    has_evidence,
-)
+from hallulab.detectors.base.judging import Abstention, Scale, ServedDetector, find_best_passage, has_evidence
 from hallulab.detectors.base.protocol import DetectorContext, Traits
 from hallulab.detectors.base.questions import list_calibrations
 from hallulab.detectors.halludetect.evidence import EvidenceContext

@@ -28,7 +28,6 @@ from hallulab.scenarios.transcript import Frozen, Message, Passage
 from hallulab.scenarios.turn_views import TurnView
 
 MEMORY_TOKENS = 120
-"""Limit of the memory summary."""
 USER_SHARE = 0.25
 """Share of the evidence's room that the user's own messages may take."""
 

@@ -24,12 +24,7 @@ from pydantic import TypeAdapter
 
 from hallulab.agents.models.session import Session
 from hallulab.detectors.base.judging import find_best_passage, format_cited, format_evidence, gather_all
-from hallulab.detectors.base.questions import (
-    VERIFICATION,
-    VERIFICATION_WORDS,
-    Question,
-    split_statements,
-)
+from hallulab.detectors.base.questions import VERIFICATION, VERIFICATION_WORDS, Question, split_statements
 from hallulab.detectors.explanations.explanation import explain, find_signals
 from hallulab.detectors.halludetect.evidence import (
     EvidenceContext,

@@ -18,11 +18,7 @@ from hallulab.agents.models.answers import ModelError, UnparseableAnswer
 from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.detectors.base.judging import ask_with, number_texts
-from hallulab.detectors.halludetect.evidence import (
-    EvidenceContext,
-    gather_grounds,
-    repeats_user,
-)
+from hallulab.detectors.halludetect.evidence import EvidenceContext, gather_grounds, repeats_user
 from hallulab.scenarios.text.spans import Region, cut_region, locate_mentions, normalize_text, split_sentences
 from hallulab.scenarios.transcript import Frozen
 from hallulab.scenarios.turn_views import TurnView
@@ -197,8 +193,7 @@ class WordReading(DoubledRetrieval):
     """As many calls as samples, then one for the refiner and one for the result.
 
     Args:
-        samples: sampled analyses.
-        temperature: of those samples.
+        temperature: of the sampled analyses.
         factor, max_characters: see `DoubledRetrieval`.
         examples: whether the prompts of analysis and refiner keep their answered examples.
     """

@@ -33,7 +33,6 @@ WORDINGS = ("supported", "proven", "agreed")
 questions (does it say anything that is not in the evidence?)."""
 
 REASON_TOKENS = 48
-"""Limit of a stated reason."""
 
 
 class ProbabilityReading(DoubledRetrieval):

@@ -115,7 +115,6 @@ def _blank_unclaimed(reply: str, *, courtesies: bool) -> str:
     """Return a reply with spaces in place of marks and of what only leads to claims, so that places stay.
 
     Args:
-        reply: the text.
         courtesies: whether the sentences that claim nothing are such places, too.
     """
     plain = blank_marks(reply)

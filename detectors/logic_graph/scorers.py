@@ -42,7 +42,6 @@ class Vectors:
     computed, also in a replay.
 
     Args:
-        embedder: makes the vectors.
         recording: where they are kept and looked up.
     """
 
@@ -246,7 +245,6 @@ class Overlap:
         In [0, 1]; 1 for a claim without content words.
 
         Args:
-            claim: what is claimed.
             counted: places of the groups.
         """
         there = set[int]().union(*(self._of(self._groups[place].text) for place in counted))

@@ -32,12 +32,7 @@ from hallulab.agents.models.prompt import Prompt, load_prompt
 from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import find_catalogue_name, is_small_model
 from hallulab.detectors.base.judging import ask_with, gather_all, number_texts
-from hallulab.detectors.base.questions import (
-    VERIFICATION,
-    VERIFICATION_WORDS,
-    Calibration,
-    find_calibration,
-)
+from hallulab.detectors.base.questions import VERIFICATION, VERIFICATION_WORDS, Calibration, find_calibration
 from hallulab.scenarios.text.courtesies import claims_nothing
 from hallulab.scenarios.text.spans import Region, cut_region, locate, split_sentences, split_words
 from hallulab.scenarios.text.words import match_any

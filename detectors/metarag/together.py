@@ -124,8 +124,7 @@ def _read_variants(fact: JudgedFact) -> Checked:
         (
             Variant(relation=relation, text=one.text.strip()),
             Check(
-                decisions={one.verdict: 1.0},
-                penalty=compute_expected_penalty(relation, {one.verdict: 1.0}),
+                decisions={one.verdict: 1.0}, penalty=compute_expected_penalty(relation, {one.verdict: 1.0})
             ),
         )
         for relation, written in relations

@@ -19,12 +19,7 @@ from hallulab.agents.models.prompt import ChatMessage
 from hallulab.agents.models.session import Session
 from hallulab.agents.served_model import ClaimCheck, identify_model
 from hallulab.agents.versions import compute_version
-from hallulab.detectors.base.judging import (
-    Abstention,
-    find_best_passage,
-    gather_all,
-    judge,
-)
+from hallulab.detectors.base.judging import Abstention, find_best_passage, gather_all, judge
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.detectors.peers.process import (
     Abstained,
@@ -104,7 +99,7 @@ class PeerDetector(Detector):
         }
         self._models = tuple(models.values())
         self._configured = options.model_copy(
-            update={"weights": self.weights, **models, "threshold": threshold},
+            update={"weights": self.weights, **models, "threshold": threshold}
         )
         if self._configured.weights != self.weights:
             self.languages = None  # other weights may know others

@@ -24,7 +24,6 @@ from hallulab.agents.versions import digest_code
 from hallulab.scenarios.transcript import Frozen
 
 WORKERS = Path(__file__).with_name("workers")
-"""Folder of the workers' programs."""
 
 _SHARED_WORKERS = {"factcg": "minicheck"}
 """Peer → the one whose worker it shares."""
@@ -184,9 +183,6 @@ Answerer = Callable[[Sequence[PeerPrompt]], tuple[str, ...]]
 class PeerProcess(WorkerProcess):
     """A peer's worker process; after `load` it takes one request at a time.
 
-    Args:
-        command: program and arguments.
-
     Raises:
         WorkerError: it does not start.
     """
@@ -212,7 +208,6 @@ class PeerProcess(WorkerProcess):
         """Return the worker's verdict on a reply.
 
         Args:
-            request: the reply.
             answer: called when the worker wants the served model's answers. Its exception is raised here,
                 after the worker has heard of it.
             timeout_s: seconds without a message, or without taking ours, after which the worker is ended.

@@ -38,7 +38,6 @@ from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span
 from hallulab.scenarios.turn_views import TurnView
 
 SPAN_TOKENS = 1024
-"""Limit of a list of spans."""
 SCORE_TOKENS, THINKING_TOKENS = 32, 2048
 """Limits of Granite Guardian's answer, without its reasons and with them."""
 
@@ -119,11 +118,7 @@ class TrainedLettuceDetector(ServedDetector):
         spans = read_spans(found, view.reply, passages)
         score = 1.0 if spans else 0.0
         return Judgement(
-            outcome="scored",
-            score=score,
-            flagged=score >= self.threshold,
-            spans=spans,
-            truncated=truncated,
+            outcome="scored", score=score, flagged=score >= self.threshold, spans=spans, truncated=truncated
         )
 
 
@@ -151,12 +146,7 @@ class GraniteGuardianDetector(ServedDetector):
         limit = THINKING_TOKENS if self._options.think else SCORE_TOKENS
         answer = await session.text("guardian", self._ask(view, passages), max_tokens=limit)
         score = read_guardian_score(answer)
-        return Judgement(
-            outcome="scored",
-            score=score,
-            flagged=score >= self.threshold,
-            truncated=truncated,
-        )
+        return Judgement(outcome="scored", score=score, flagged=score >= self.threshold, truncated=truncated)
 
     def _ask(self, view: TurnView, passages: Sequence[Passage]) -> list[ChatMessage]:
         """Return the messages; without a question the assistant speaks first, as in the card's example."""

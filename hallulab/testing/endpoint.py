@@ -100,7 +100,6 @@ def split_completion(whole: dict[str, Any], usage: bool = True) -> Iterator[dict
     """Yield the objects of a stream that give a chat completion word by word.
 
     Args:
-        whole: the completion.
         usage: whether the last object has the usage.
     """
     about = {key: value for key, value in whole.items() if key not in ("choices", "usage", "object")}
@@ -227,11 +226,7 @@ def run_loop_in_thread() -> Iterator[Callable[[Coroutine[Any, Any, Result]], Res
 
 @contextmanager
 def serve_protocol(protocol: type[StubProtocol]) -> Iterator[str]:
-    """Serve on loopback, in a thread; yield the base URL. Connections are ended at the end of the block.
-
-    Args:
-        protocol: answers a connection.
-    """
+    """Serve on loopback, in a thread; yield the base URL. Connections are ended at the end of the block."""
     connections: list[asyncio.Transport] = []
 
     # The checker knows no class that is an argument.
@@ -259,9 +254,7 @@ def serve_protocol(protocol: type[StubProtocol]) -> Iterator[str]:
 
 @check_arguments
 @contextmanager
-def serve_stub(
-    answer: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-) -> Iterator[str]:
+def serve_stub(answer: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Iterator[str]:
     """Serve a model called `MODEL` that answers at once; yield the base URL.
 
     Args:

@@ -53,7 +53,6 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         """Wait until a piece of a streamed answer may come; a test may wait for something else.
 
         Args:
-            body: the request.
             number: the piece's number, from 0.
         """
         await asyncio.sleep(0)

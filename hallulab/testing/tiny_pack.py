@@ -54,7 +54,6 @@ class HashedWords:
 
     Args:
         name: the embedder's name, which is part of the name of a cached index.
-        dimensions: length of the vectors.
     """
 
     def __init__(self, name: str = "hashed-words", dimensions: int = 256) -> None:

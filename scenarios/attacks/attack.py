@@ -130,9 +130,7 @@ def plant_orders(
     share has the same documents with the same orders, and more.
 
     Args:
-        documents: the documents.
         share: of the documents; above 0, at least one.
-        seed: of all choices.
     """
     wanted = max(1, round(share * len(documents))) if share else 0
     generator = random.Random(f"{seed} orders")  # noqa: S311 - a seeded choice of data
@@ -162,10 +160,7 @@ def draw_user_order(
 
     Args:
         share: probability that the user gives one.
-        seed: of the attack.
         turns: the order comes in one of the first so many turns, which every conversation has.
-        persona: identifier of the persona.
-        conversation_seed: seed of the conversation.
     """
     generator = random.Random(digest([seed, "user", persona, conversation_seed]))  # noqa: S311 - as above
     if generator.random() >= share:

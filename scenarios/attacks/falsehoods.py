@@ -100,10 +100,8 @@ def choose_pressure(
     """Choose what a user of that kind wants to hear.
 
     Args:
-        kind: of the pressure.
         documents: what chatbots answer from.
         persona: the user; its goals say which sentences bear on it.
-        seed: of the conversation.
 
     Returns:
         The kind with its falsehood or detail; None if rules find none in these documents.

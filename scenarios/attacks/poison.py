@@ -66,10 +66,8 @@ def plant_poisons(
     higher ratio poisons the same documents and more, each with the same false statements unless `agreed`.
 
     Args:
-        documents: true documents.
         ratio: share to poison; above 0, at least one.
         library: where other names come from.
-        seed: of all choices.
         agreed: whether a value that several poisoned documents hold gets the same false value in all of them.
     """
     wanted = max(1, round(ratio * len(documents))) if ratio else 0
@@ -94,10 +92,6 @@ def plant_outdated(document: Document, seed: int) -> tuple[Document, tuple[Poiso
 
     In each whole sentence that has one, an amount, period, count or date is another. Names and references
     stay, because it is about the same thing.
-
-    Args:
-        document: the true document.
-        seed: of all choices.
     """
     kind = f"{seed} outdated {document.name}"
     made, statements = _change_sentences(document, kind, _generate_outdated_edits, {})
@@ -110,7 +104,6 @@ def list_falsehoods(document: Document, library: SentenceBank, seed: int) -> tup
     Args:
         document: it stays as it is.
         library: where other names come from.
-        seed: of all choices.
     """
     return tuple(_plant_in_document(document, library, seed, {})[1])
 

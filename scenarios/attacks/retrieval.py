@@ -46,14 +46,7 @@ class OutdatedPassage(NamedTuple):
 
 
 def draw_search_fate(knobs: RetrievalAttack, seed: int, persona: str, query: str) -> SearchFate:
-    """Choose what is done to a search. Higher ratios do it to the same searches and more.
-
-    Args:
-        knobs: the attack on searches.
-        seed: of the attack.
-        persona: identifier of the persona.
-        query: the query.
-    """
+    """Choose what is done to a search. Higher ratios do it to the same searches and more."""
     generator = random.Random(digest([seed, "search", persona, query]))  # noqa: S311 - a seeded choice of data
     # Both are drawn, also where the first decides: so one ratio does not move the choices of the other.
     empty, stale = generator.random(), generator.random()
@@ -70,7 +63,6 @@ def make_outdated(passage: Passage, seed: int) -> OutdatedPassage:
 
     Args:
         passage: as it is cut from a document, without a score.
-        seed: of the attack.
     """
     title, line_end, body = passage.text.partition("\n")
     whole = Document(name=passage.id, title=title, source="", text=body)
@@ -82,14 +74,7 @@ def make_outdated(passage: Passage, seed: int) -> OutdatedPassage:
 
 
 class AttackedRetriever:
-    """Does to the searches of one conversation what an attack says (a `Retriever`), and keeps what it did.
-
-    Args:
-        retriever: searches.
-        knobs: the attack on searches.
-        seed: of the attack.
-        persona: identifier of the persona.
-    """
+    """Does to the searches of one conversation what an attack says (a `Retriever`), and keeps what it did."""
 
     def __init__(self, retriever: Retriever, knobs: RetrievalAttack, seed: int, persona: str) -> None:
         self._retriever = retriever

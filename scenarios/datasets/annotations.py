@@ -173,9 +173,7 @@ def read_annotated_turns(
     annotators or under other guidelines. Lines of annotators that could not tell are left out.
 
     Args:
-        path: the file.
         conversations: those of the run that count.
-        find_held: finds turns in the run's journal.
 
     Raises:
         UsageError: a line is wrong, or about a turn that the run does not have.
@@ -194,9 +192,7 @@ def locate_annotations(
     """Find the quotations of lines in the replies that they are about. Turns that do not count are left out.
 
     Args:
-        path: the file.
-        annotations: its lines, each with its number.
-        replies: those that count.
+        annotations: lines of the file, each with its number.
         find_held: finds turns in the run's journal.
 
     Raises:

@@ -133,7 +133,4 @@ def _label_turns(chat: _ChatLine) -> Iterator[LabelledReply]:
         history += [Message(role="user", text=turn.user), Message(role="assistant", text=turn.reply)]
 
 
-INFO = DatasetInfo(
-    load=load_chats,
-    levels=("reply", "span"),
-)
+INFO = DatasetInfo(load=load_chats, levels=("reply", "span"))

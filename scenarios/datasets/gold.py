@@ -16,12 +16,7 @@ from hallulab.scenarios.datasets.annotations import (
     make_no_turn_error,
     read_annotations,
 )
-from hallulab.scenarios.datasets.loader import (
-    SCHEMA,
-    DatasetInfo,
-    LoadRequest,
-    make_repeated_id_error,
-)
+from hallulab.scenarios.datasets.loader import SCHEMA, DatasetInfo, LoadRequest, make_repeated_id_error
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import read_appended_records
 from hallulab.scenarios.labelled import ChatbotTurn, LabelledData, LabelledReply
@@ -140,7 +135,4 @@ def _merge_replies(known: LabelledReply | None, found: LabelledReply, place: str
     return known.model_copy(update={"turns": (*known.turns, *found.turns)})
 
 
-INFO = DatasetInfo(
-    load=load_gold,
-    levels=("reply", "span"),
-)
+INFO = DatasetInfo(load=load_gold, levels=("reply", "span"))

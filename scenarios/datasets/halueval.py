@@ -209,8 +209,5 @@ def _pair(right: str, hallucinated: str) -> tuple[_JudgedText, ...]:
 
 
 INFO = DatasetInfo(
-    load=load_halueval,
-    levels=("reply", "span"),
-    licence="MIT",
-    url="https://github.com/RUCAIBox/HaluEval",
+    load=load_halueval, levels=("reply", "span"), licence="MIT", url="https://github.com/RUCAIBox/HaluEval"
 )

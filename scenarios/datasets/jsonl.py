@@ -79,7 +79,6 @@ def build_labelled_reply(number: int, line: ReplyLine, dataset: str) -> Labelled
 
     Args:
         number: the line's number, from 1.
-        dataset: name of the data set.
     """
     return LabelledReply(
         id=line.id or f"line-{number}",

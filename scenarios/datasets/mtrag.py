@@ -77,8 +77,5 @@ def load_mtrag(request: LoadRequest) -> LabelledData:
 
 
 INFO = DatasetInfo(
-    load=load_mtrag,
-    levels=("reply",),
-    licence="Apache-2.0",
-    url="https://github.com/IBM/mt-rag-benchmark",
+    load=load_mtrag, levels=("reply",), licence="Apache-2.0", url="https://github.com/IBM/mt-rag-benchmark"
 )

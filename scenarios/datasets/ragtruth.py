@@ -308,10 +308,7 @@ def _build_chunks(source: _AnySource) -> Iterator[tuple[str, str]]:
 
 
 def _label_response(
-    response: _ResponseLine,
-    source: _AnySource,
-    passages: tuple[Passage, ...],
-    options: RagTruthOptions,
+    response: _ResponseLine, source: _AnySource, passages: tuple[Passage, ...], options: RagTruthOptions
 ) -> LabelledReply:
     spans = tuple(
         GoldSpan(start=start, end=end, label=label.label_type)

@@ -117,7 +117,6 @@ def rename_row(row: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     """Return a row by the names of `ReplyLine`; it is checked there.
 
     Args:
-        row: as the file has it.
         reading: notes what is taken for what, and how labels and offsets were read.
 
     Raises:

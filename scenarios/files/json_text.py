@@ -76,7 +76,6 @@ def find_unwritable(value: Any, place: Place = ()) -> tuple[Place, str] | None:
     than `MAX_DEPTH` levels.
 
     Args:
-        value: the value.
         place: where it is.
     """
     if not isinstance(value, _CONTAINERS):
@@ -157,7 +156,6 @@ def read_json(text: str | bytes, clean: Callable[[str], str] = replace_surrogate
     """Parse other people's JSON.
 
     Args:
-        text: the JSON.
         clean: applied to every string and every key.
 
     Returns:
@@ -263,7 +261,6 @@ def drop_torn_line(file: Iterable[bytes], path: Path) -> Iterator[bytes]:
     """Yield lines without a last one that a killed process left unfinished, of which it warns.
 
     Args:
-        file: its lines.
         path: where it is, for the warning.
     """
     for line in file:

@@ -24,7 +24,6 @@ def read_parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Itera
     """Yield the rows of a table.
 
     Args:
-        path: the file.
         columns: those that are needed; None: all.
 
     Raises:

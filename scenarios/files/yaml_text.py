@@ -37,8 +37,6 @@ def read_yaml(path: Path, schema: str, *, given: bool = False) -> YamlText:
     """Read a YAML file; see `YamlText`.
 
     Args:
-        path: the file.
-        schema: as for `YamlText`.
         given: whether a person named the file on the command line, and it may be a pipe.
 
     Raises:
@@ -79,7 +77,6 @@ class YamlText:
 
     Args:
         path: the file named in errors.
-        text: the YAML.
         first_line: line of the file on which the YAML begins.
         schema: the documentation named in errors.
 

@@ -82,7 +82,6 @@ class Conversion:
 
         Args:
             path: the document; its suffix says how it is read.
-            content: its bytes.
 
         Raises:
             UsageError: it cannot be read, or not within the bounds, or the extra `documents` is not
@@ -178,11 +177,7 @@ def _start() -> subprocess.Popen[bytes]:
     environ = {name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name)}
     try:
         return subprocess.Popen(  # noqa: S603 (no shell; our own command)
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environ,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environ
         )
     except OSError as error:
         raise OperationalError(f"cannot start a process that reads documents ({error.strerror}).") from error

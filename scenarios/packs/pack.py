@@ -8,13 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    PlainValidator,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, PlainValidator, field_validator, model_validator
 
 from hallulab.scenarios.packs.goals import GoalLabel, split_labels
 from hallulab.scenarios.text.languages import NAMES, UNKNOWN

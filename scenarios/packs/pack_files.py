@@ -21,13 +21,7 @@ from hallulab.scenarios.files.data_files import expand_home, is_folder, is_there
 from hallulab.scenarios.files.opening import read_file
 from hallulab.scenarios.files.yaml_text import YamlText, dump_yaml, read_yaml
 from hallulab.scenarios.near_names import suggest_name
-from hallulab.scenarios.packs.documents import (
-    ANYWHERE,
-    Boundary,
-    copy_documents,
-    read_documents,
-    read_folder,
-)
+from hallulab.scenarios.packs.documents import ANYWHERE, Boundary, copy_documents, read_documents, read_folder
 from hallulab.scenarios.packs.goals import join_labels
 from hallulab.scenarios.packs.labels import SCHEMA, DocumentDefaults
 from hallulab.scenarios.packs.pack import (
@@ -340,7 +334,6 @@ def write_part(name_or_path: str | Path, part: Scenario, folder: Path) -> None:
 
     Args:
         name_or_path: the whole pack, as for `load_scenario`.
-        part: what is written of it.
         folder: a new or empty folder.
 
     Raises:

@@ -101,7 +101,6 @@ class CitedReply:
     """A reply, and the citations in it."""
 
     citations: tuple[Citation, ...]
-    """In order."""
     plain: str
     """The reply with spaces in the place of their marks, of footnotes and of a list of sources."""
 
@@ -114,7 +113,6 @@ def read_citations(reply: str, names: Sequence[Iterable[str]]) -> CitedReply:
     ([(1,), (4,), (2,)], 'It is free       .            .')
 
     Args:
-        reply: as the chatbot wrote it.
         names: of each passage, such as its document, title and address.
     """
     return _CitationReader(reply, names).read()

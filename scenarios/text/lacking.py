@@ -166,7 +166,7 @@ _BASIS = compile_any(
 FINITE_VERB = (
     r"(?:\d|\b"
     + any_of(
-        "am are be can could did do does had has have is may might must shall should was were will would",
+        "am are be can could did do does had has have is may might must shall should was were will would"
     )
     + r"\b)"
 )

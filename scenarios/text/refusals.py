@@ -280,7 +280,6 @@ def declines_in(code: str, sentence: str) -> bool:
 
     Args:
         code: of a language in `REFUSALS`.
-        sentence: in that language.
     """
     patterns = _get_patterns(code)
     lacking = False
@@ -300,7 +299,6 @@ def classify_in(code: str, sentence: str) -> ForeignKind:
 
     Args:
         code: of a language in `REFUSALS`.
-        sentence: in that language.
     """
     patterns, plain = _get_patterns(code), _write_plainly(sentence)
     if declines_in(code, sentence):

@@ -99,9 +99,6 @@ def leave_out_thoughts(text: str) -> Spoken:
 
     An end of thoughts without a beginning counts where no sentence is about it: on a line of its own, or at
     once behind a sentence.
-
-    Args:
-        text: as the endpoint gave it.
     """
     spoken = _read_channels(text)
     if spoken is None:

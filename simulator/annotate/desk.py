@@ -56,10 +56,7 @@ class Desk:
     """One annotator's place at a run.
 
     Args:
-        folder: the run.
-        read_chat: reads its conversations.
         labeller: who labels, and by which guideline.
-        clock: tells the time.
     """
 
     def __init__(
@@ -78,7 +75,6 @@ class Desk:
         """Write a mark, and what it makes of its turn; return the mark.
 
         Args:
-            place: the turn.
             said: `kind`, and what else that kind of mark has.
             adjudicating: whether it settles the different labels of annotators.
 

@@ -200,8 +200,6 @@ def conclude(marks: Iterable[FlagMark], flags: Collection[MarkedFlag], reply: st
 
     Args:
         marks: the annotator's, of this turn, in their order.
-        flags: those of the turn.
-        reply: its reply.
     """
     standing = sum_up(marks)
     judged, missed, said = standing.judged, standing.missed, standing.said

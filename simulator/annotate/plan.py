@@ -131,7 +131,6 @@ class _Planner:
         """Estimate s² of turns.
 
         Args:
-            places: the turns.
             like: annotated turns that are like them.
         """
         guess = self._scale * (float(self._said[places].mean()) + self._mean)

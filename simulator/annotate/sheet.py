@@ -150,9 +150,6 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
 
     Nothing is added unless all of it can be.
 
-    Args:
-        path: of the sheet.
-
     Raises:
         UsageError: the sheet is wrong, or names turns or words that the run does not have, or a turn has
             other labels of the same annotator already; or another process writes into the folder.
@@ -201,9 +198,6 @@ def _build_line(sheet: Sheet, turn: SheetTurn) -> Annotation:
 
 def collect_scored_turns(journals: Journals, detector: str, annotations: Annotations) -> list[ScoredTurn]:
     """Return the turns that a detector scored and localised, in the order of the conversations.
-
-    Args:
-        annotations: what annotators found.
 
     Raises:
         UsageError: a turn has two verdicts of the detector.

@@ -81,7 +81,6 @@ class ChatPersonas:
 
     Args:
         session: asks the model; makes a fresh one for each persona.
-        knowledge: searches the documents.
         domain: the assistant's domain, in the words of a prompt.
         seed: draws names, and manners where none fits.
     """

@@ -25,14 +25,7 @@ from hallulab.agents.models.answers import UnparseableAnswer
 from hallulab.agents.models.session import Session
 from hallulab.agents.retrieval.embeddings import Embedder
 from hallulab.agents.retrieval.knowledge import KnowledgeBase
-from hallulab.agents.users.personas import (
-    MANNERS,
-    asked_for,
-    is_answered,
-    names,
-    write_case,
-    write_goals,
-)
+from hallulab.agents.users.personas import MANNERS, asked_for, is_answered, names, write_case, write_goals
 from hallulab.agents.users.questions import UNSAID
 from hallulab.scenarios.packs.goals import GoalLabel
 from hallulab.scenarios.packs.pack import Persona
@@ -125,8 +118,6 @@ class PersonaMaker:
 
     Args:
         session: asks the model; makes a fresh one for each persona.
-        knowledge: searches the documents.
-        embedder: compares personas' goals.
         topics: the passages of each topic, in the order in which personas get them.
         domain: gives the assistant's domain, in the words of a prompt; no goal waits for it.
         seed: draws names, manners, and which persona has a goal that is not answered.

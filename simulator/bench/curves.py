@@ -77,7 +77,6 @@ def plot_frontiers(
 
     Args:
         rows: by the name of the detector or configuration.
-        quality: field with the quality.
     """
     found = []
     for cost in costs:

@@ -105,8 +105,6 @@ async def build_hotpotqa_derived(
     right answers would belong to harder questions.
 
     Args:
-        pool: its default model writes.
-        wrong: kind of the wrong answers.
         seed: chooses answers, and is the base seed of sampled ones.
         both: whether a question gives both of its answers, or one of them, at random as in the paper.
         on_done: called after every question.

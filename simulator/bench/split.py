@@ -150,8 +150,6 @@ class CrossValidation:
         Those that learn go first, so errors in training come before any model is asked.
 
         Args:
-            detectors: the judges.
-            seed: of training.
             juries: who judges for each, unless it learns here; None: this process.
 
         Raises:

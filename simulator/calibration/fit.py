@@ -67,7 +67,6 @@ def fit_threshold(evaluation: Evaluation, seed: int) -> FittedThreshold | str:
 
     Args:
         evaluation: the replies have labels; their `dataset` is what counts the same.
-        seed: of the parts.
     """
     judged = [
         (reply, judgement.score)

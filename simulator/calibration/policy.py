@@ -96,7 +96,6 @@ def build_topic_rows(
 
     Args:
         evaluation: judgements of planted errors and their twins.
-        policy: its rules find the topics.
         labels: the scenario's thresholds by topic; these topics are sensitive, too.
         folds: each tests some groups.
     """
@@ -164,7 +163,6 @@ def raise_threshold(controls: Sequence[float], before: float) -> float | None:
 
     Args:
         controls: scores of grounded replies, from 0 to 1.
-        before: the threshold now.
     """
     allowed = math.floor(MOST_FLAGGED * len(controls))
     highest_kept = sorted(controls, reverse=True)[allowed]
@@ -251,7 +249,6 @@ async def _calibrate_policy(
     Args:
         experiment: its only detector guards; else that of a guarded chatbot without options.
         policy: a built-in policy, or the path of one.
-        out: file to write.
     """
     wanted = load_policy(policy)
     settings, source = RunSettings.from_options(options), options.source or experiment.scenario

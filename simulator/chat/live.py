@@ -84,10 +84,7 @@ def begin_chat(run: Run, chatbot: str, detectors: Sequence[str], folder: Path, a
     """Yield a conversation that begins.
 
     Args:
-        run: the models and participants.
-        chatbot: name of a chatbot of the experiment.
         detectors: names of its detectors that judge.
-        folder: the run folder.
         at: the command with which it is held.
 
     Raises:
@@ -185,7 +182,6 @@ class LiveChat:
         Cancelling it stops the reply: the message is forgotten, the turns before it stay.
 
         Args:
-            message: what is said.
             tell: gets the reply as it is made.
 
         Raises:

@@ -23,7 +23,6 @@ class LazyCommand:
     """A command: where its function stands, and a line of help."""
 
     module: str
-    """Module of this package."""
     function: str
     """Name of the function there, or of a group of functions."""
     help: str = ""

@@ -87,8 +87,7 @@ def tell_import(counts: ImportCounts, format: str, reading: Reading, folder: Pat
     if counts.without_evidence:
         print_lines(
             f"{format_count(counts.without_evidence, 'turn')} without evidence: detectors that need some "
-            "abstain. "
-            "--documents DIR has it searched",
+            "abstain. --documents DIR has it searched",
             err=True,
         )
 
@@ -176,8 +175,7 @@ def annotate(
         str, typer.Option(help="Who labels: `person`, `person:` and a name, or `model:` and its name.")
     ] = "person",
     guideline: Annotated[
-        Path | None,
-        typer.Option(help="File with the text that says what to label; the run folder keeps it."),
+        Path | None, typer.Option(help="File with the text that says what to label; the run folder keeps it.")
     ] = None,
 ) -> None:
     """Draw the turns of a run whose labels narrow its corrected numbers most, or add labels of a sheet."""

@@ -47,8 +47,7 @@ init = typer.Typer(
 _FOR = Annotated[
     Purpose,
     typer.Option(
-        "--for",
-        help="A model behind an endpoint, a bot of yours, two prompts, or a gate for pull requests.",
+        "--for", help="A model behind an endpoint, a bot of yours, two prompts, or a gate for pull requests."
     ),
 ]
 _OUT = Annotated[Path, typer.Option(help="File to write; it must be new.")]

@@ -113,7 +113,6 @@ def add_command(group: typer.Typer, name: str, command: Callable[..., None]) -> 
 
     Args:
         group: the commands of `hallulab`, or of one of its groups.
-        name: name of the command.
         command: the function; with a parameter `context`, it gets what stands after `--`.
     """
     passes_on = "context" in inspect.signature(command).parameters

@@ -139,8 +139,7 @@ def compare(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="A [B…]",
-            help="Run folders, or baseline files (`--save`). A is the reference.",
+            metavar="A [B…]", help="Run folders, or baseline files (`--save`). A is the reference."
         ),
     ],
     save: Annotated[
@@ -253,8 +252,7 @@ def view(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Model of the chatbots that you can talk to.")] = None,
     base_url: Annotated[
-        str | None,
-        typer.Option(help="Endpoint that serves it; without it the model is served here."),
+        str | None, typer.Option(help="Endpoint that serves it; without it the model is served here.")
     ] = None,
     api_key_env: Annotated[
         str | None,

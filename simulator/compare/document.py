@@ -65,11 +65,8 @@ class DifferenceRow:
     chatbot: str
     detector: str
     hpt_1: DifferenceLine
-    """The difference of HPT-1."""
     tokacc_1: DifferenceLine
-    """The difference of TokAcc-1."""
     answered: DifferenceLine
-    """The difference of the share of answered replies."""
 
     @property
     def how(self) -> str:
@@ -115,7 +112,6 @@ DIFFERENCES = (
     Column("p (Holm)", "answered.p_holm", "permutation test, adjusted by Holm over runs and chatbots",
            format_p),
 )  # fmt: skip
-"""For `build_difference_rows`."""
 
 TURNS = (
     CHATBOT,
@@ -152,7 +148,6 @@ COVERAGE = (
     Column("Missing before", "before.missing", "turns without a verdict", short="Missing\nbefore"),
     Column("After", "after.missing", "the same in the run", short="after"),
 )  # fmt: skip
-"""For `RunCompared.coverage`."""
 
 _ONE = build_decimal_format(1)
 COSTS = (
@@ -193,7 +188,6 @@ def build_document(
     """Return what `hallulab compare` shows.
 
     Args:
-        compared: the runs beside the reference.
         lead_to: returns the address of a page with both conversations of a turn; None: there is none.
     """
     reference, runs = compared.reference, compared.runs

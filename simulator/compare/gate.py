@@ -69,8 +69,6 @@ def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResu
     """Judge a run by a baseline.
 
     Args:
-        now: the run.
-        before: the baseline.
         rules: limits beside a regression.
 
     Raises:
@@ -117,8 +115,6 @@ def build_lines(
     Args:
         differences: of the run against the baseline.
         answered: of them, by chatbot.
-        before: totals of the baseline.
-        now: totals of the run.
     """
     compared = [line for line in differences if line.metric == "hpt_1"]
     halves = [line.halve_p() for line in compared]
@@ -157,8 +153,6 @@ def list_warnings(
     """Yield the warnings, a sentence each.
 
     Args:
-        before: the baseline.
-        now: the run.
         lines: chatbots under detectors that both have.
         severe: turns with new severe hallucinations.
         changes: turns whose verdicts changed.

@@ -56,7 +56,6 @@ def check_answered(
 
     Args:
         lines: of the chatbots that both runs have.
-        totals: of the run.
     """
     turns = {chatbot: own.turns for (chatbot, _), own in totals.items()}
     for chatbot, line in lines.items():

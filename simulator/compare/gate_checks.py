@@ -36,14 +36,12 @@ class Totals:
     """Conversations that ended with an error."""
     turns: int
     scored: int
-    """Turns scored and localised."""
     hallucinations: int
     personas: int
     """Personas with such a turn."""
     answers: int
     """Replies that answer, scored or not."""
     declines: int
-    """Those that decline."""
 
     @property
     def answered(self) -> float | None:
@@ -96,12 +94,7 @@ def check_comparable(
     looks like one that nobody asked for.
 
     Args:
-        before: the baseline.
-        now: the run.
-        compared: the run beside the baseline.
         lines: chatbots under detectors that both have.
-        old_totals: of the baseline.
-        totals: of the run.
     """
     if compared.not_comparable:
         refused = [_refuse(f"{reason}: {RECREATE}") for reason in compared.not_comparable]
@@ -171,7 +164,6 @@ def check_calibrated(now: RunSummary, planted: Path | None) -> Iterator[GateChec
     """Yield a check for each detector of a run.
 
     Args:
-        now: the run.
         planted: JSON of `hallulab bench` on planted errors; None: calibrations of this machine count.
 
     Raises:
@@ -234,8 +226,6 @@ def find_severe(
     A conversation that the baseline does not have, such as one with another seed, has only new ones.
 
     Args:
-        before: the baseline.
-        now: the run.
         guard: severity from which a hallucination counts.
         lines: the chatbots and detectors that are judged.
     """
@@ -258,7 +248,6 @@ def check_severe(
     """Yield a check for each line whose detector rates severities, or one that says that none does.
 
     Args:
-        runs: the baseline and the run.
         guard: severity from which a hallucination counts.
         lines: the chatbots and detectors that are judged.
         severe: what `find_severe` found.

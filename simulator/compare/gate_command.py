@@ -88,7 +88,6 @@ def assert_no_regression(
     """Assert that `hallulab gate` lets a run pass, and return what it found.
 
     Args:
-        run: the run, or its folder.
         against: a file of `hallulab compare --save`, or a run folder.
         severity_guard: severity from which a new hallucination fails; None: none does.
         max_hpt: highest HPT-1 of a chatbot under a detector.

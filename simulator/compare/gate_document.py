@@ -199,11 +199,7 @@ def render_junit(result: GateResult) -> str:
 
 def _add_testcase(suite: ElementTree.Element, check: GateCheck) -> None:
     case = ElementTree.SubElement(
-        suite,
-        "testcase",
-        classname=f"hallulab.gate.{check.rule}",
-        name=_clean(check.subject),
-        time="0",
+        suite, "testcase", classname=f"hallulab.gate.{check.rule}", name=_clean(check.subject), time="0"
     )
     element = _ELEMENTS.get(check.outcome)
     if element is not None:

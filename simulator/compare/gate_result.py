@@ -128,7 +128,6 @@ class GateLine(Frozen):
     coverage_before: Rounded | None
     """Scored turns over turns of the baseline; a conversation that failed counts its missing reply."""
     coverage: Rounded | None
-    """The same of the run."""
     answered_before: Rounded | None
     """Share of answered replies in the baseline, on the personas of both; None: it does not say."""
     answered: Rounded | None
@@ -157,7 +156,6 @@ class GateResult(Frozen):
 
     verdict: GateVerdict
     run: str
-    """Name of the run."""
     baseline: str
     """Name of the run that the baseline was made of."""
     lines: tuple[GateLine, ...]

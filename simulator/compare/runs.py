@@ -63,7 +63,6 @@ class CoverageLine(Frozen):
     detector: str
     before: Coverage
     after: Coverage
-    """In the run."""
 
 
 class AverageCost(Frozen):
@@ -86,14 +85,12 @@ class CostLine(Frozen):
     name: str
     before: AverageCost
     after: AverageCost
-    """In the run."""
 
 
 class RunCompared(Frozen):
     """A run beside the reference."""
 
     run: RunName
-    """The run."""
     not_comparable: tuple[str, ...] = ()
     """Why it cannot be compared at all; then all but `changes` is empty."""
     warnings: tuple[str, ...] = ()

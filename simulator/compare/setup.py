@@ -60,7 +60,6 @@ class RunSetup(Frozen):
     seeds: str = ""
     """The seeds, as `0 to 4`."""
     packages: dict[str, str] = Field(default_factory=dict)
-    """Package → its version."""
 
 
 class SetupChange(Frozen):
@@ -85,7 +84,6 @@ def describe_setup(
 
     Args:
         saved: its experiment.json; None: it has none.
-        scenarios: names of the scenarios of its conversations.
         judged: the detectors that judged, and their versions.
     """
     name = ", ".join(sorted(set(scenarios)))
@@ -217,9 +215,7 @@ def _list_models(experiment: Experiment) -> dict[str, str]:
 
 
 def _describe_components(
-    components: Iterable[Component],
-    versions: Mapping[str, str],
-    prompts: Mapping[str, Mapping[str, str]],
+    components: Iterable[Component], versions: Mapping[str, str], prompts: Mapping[str, Mapping[str, str]]
 ) -> dict[str, ComponentSetup]:
     """Return the components by name, those of earlier starts of the run included."""
     known = {one.name: one for one in components}

@@ -37,7 +37,6 @@ def list_flagged(texts: TurnTexts, most: int | None = None) -> list[tuple[str, s
     """Return what was flagged in either run, once where it is the same in both, each with its label.
 
     Args:
-        texts: of the turn.
         most: how many of each run are returned; None: all.
     """
     if texts.spans_before == texts.spans_after:
@@ -64,7 +63,6 @@ def add_texts(compared: RunsCompared, folders: Sequence[RunFolder | None]) -> Ru
     """Return the comparison with the texts of the changed turns that are shown.
 
     Args:
-        compared: it.
         folders: the run folder of each run, the reference first; None: there is only a baseline file.
 
     Raises:

@@ -11,7 +11,6 @@ from hallulab.scenarios.transcript import Frozen, Number
 from hallulab.simulator.compare.summary import ConversationSummary, RunSummary, TurnSummary, VerdictSummary
 
 ChangeKind = Literal["new", "gone", "worse", "better"]
-"""Change of a hallucinated turn."""
 
 KINDS: tuple[ChangeKind, ...] = ("new", "gone", "worse", "better")
 """In the order in which they are shown."""
@@ -75,7 +74,6 @@ class ChangedTurn(Frozen):
     conversation_before: str
     """Identifier of the conversation in the reference."""
     conversation_after: str
-    """Identifier in the run."""
     before: FoundInTurn
     after: FoundInTurn
     texts: TurnTexts | None = None
@@ -125,7 +123,6 @@ class TurnPair:
     """A turn of a run beside the same turn of the reference, under one detector."""
 
     conversation: ConversationSummary
-    """The conversation of the run."""
     conversation_before: str
     """Identifier of that of the reference; empty: it has none."""
     index: int
@@ -232,8 +229,6 @@ def pair_turns(
 
     Args:
         before: the conversation in the reference; None: it has none.
-        after: that in the run.
-        detectors: their names.
         same: whether the documents are the same.
     """
     old = () if before is None else before.turns

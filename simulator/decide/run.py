@@ -117,7 +117,6 @@ async def run_from_options(
     """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
 
     Args:
-        options: of the command.
         on_start: called when all is found to be right, before a model is served or asked.
 
     Returns:

@@ -36,10 +36,6 @@ async def ask_again(
 
     Args:
         detectors: those that gave the first verdicts.
-        folder: the run.
-        observer: follows the work.
-        executor: does it.
-        number: replies of each detector.
         seed: draws them.
 
     Raises:
@@ -85,7 +81,6 @@ def choose_replies(
     as far as all have scored them. Where a chatbot has too few, the others have more.
 
     Args:
-        journals: the conversations and verdicts that count.
         detectors: those that repeat a verdict, in the version in which it was given.
         number: verdicts of each detector at most.
         seed: draws them.

@@ -65,7 +65,6 @@ async def run_from_options(
     """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
 
     Args:
-        options: of the command.
         strategy: see `run_experiment`, as for `on_start`.
 
     Returns:
@@ -133,10 +132,7 @@ async def run_in_folder(
     """Hold the conversations of an experiment in a folder, and judge them if `judge`; return the pack.
 
     Args:
-        experiment: what is asked for.
         folder: where it goes.
-        settings: how it is run.
-        judge: see `run_experiment`.
         strategy: see there; it is for experiments with `until_decided`.
         on_start: see there.
 
@@ -225,7 +221,6 @@ def load_saved_experiment(
     """Return the experiment of a saved run, to go on with, and whom the user has named of those it asks.
 
     Args:
-        run: its folder.
         config: an experiment file, of which only `fields` count; None: there is none.
         flags: fields that were given (not None); they win over the file.
         chatbots: names of its chatbots, or of the file's, or kinds of others; None: all.

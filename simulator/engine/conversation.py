@@ -28,15 +28,7 @@ from hallulab.agents.users.flaws import is_loop
 from hallulab.agents.users.user import UserFailed, UserMove
 from hallulab.chatbots.protocol import Chatbot, ChatbotError
 from hallulab.scenarios.components import describe_failure
-from hallulab.scenarios.transcript import (
-    Branch,
-    Call,
-    Conversation,
-    Message,
-    Pressure,
-    StopReason,
-    Turn,
-)
+from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, Pressure, StopReason, Turn
 
 
 def _is_worth_telling(record: logging.LogRecord) -> bool:
@@ -85,9 +77,7 @@ class ConversationKey:
     """Hash of everything that determines the conversation."""
     scenario: str
     persona: str
-    """Identifier of the persona."""
     chatbot: str
-    """Name of the chatbot in the experiment."""
     model: str
     """Name of the chatbot's model."""
     seed: int
@@ -181,7 +171,6 @@ class SimulatedUserAgent(Participant):
     """The user's agent: says moves until the user stops.
 
     Args:
-        user: decides what is said.
         history: what was said before the first turn.
         earlier: the turns that there are already.
     """
@@ -220,7 +209,6 @@ class ChatbotAgent(Participant):
     """The agent of the chatbot under test: answers a move with a turn.
 
     Args:
-        chatbot: the chatbot.
         label: its name in the experiment, for errors.
         history: what was said before the first turn.
         earlier: the turns that there are already.
@@ -290,9 +278,6 @@ async def converse(
     """Hold a conversation. If user or chatbot fails, it ends; failure and turns are recorded.
 
     Args:
-        key: what identifies it.
-        user: who asks.
-        chatbot: who answers.
         max_turns: replies after which it is stopped.
         on_turn: gets each turn when it ends.
         earlier: the turns that there are already, if the conversation was cut off.

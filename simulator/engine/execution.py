@@ -121,7 +121,6 @@ class JournalIndex:
     """Where a conversation or a verdict stands in the journals.
 
     Args:
-        journals: conversations and verdicts.
         turns: the file of the turns of conversations that were cut off; it need not exist.
     """
 
@@ -250,7 +249,6 @@ class TurnLine(Frozen):
     """A line of `turns.jsonl`."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: Turn
 
 
@@ -289,7 +287,6 @@ class TurnJournal:
     """Appends turns, and removes those of conversations that have ended.
 
     Args:
-        path: the file.
         earlier: what stands in it and counts (`read_turns`).
 
     Raises:

@@ -262,12 +262,7 @@ class LocalExecutor:
                 tasks.create_task(self._judge_turn(conversation, said, key, emit, again))
 
     async def _judge_turn(
-        self,
-        conversation: Conversation,
-        said: Sequence[Message],
-        key: VerdictKey,
-        emit: Emit,
-        again: bool,
+        self, conversation: Conversation, said: Sequence[Message], key: VerdictKey, emit: Emit, again: bool
     ) -> None:
         turn = conversation.turns[key.turn]
         async with self._judgement_slots:
@@ -316,7 +311,6 @@ class ConversationWork:
     vectors: Mapping[str, bytes] | None = None
     """The files of the documents' vectors, for machines that lack them; None: no machine does."""
     by_words: bool = False
-    """See `Participants`."""
 
     def make_executor(
         self, experiment: Experiment, pool: ModelPool, limits: AdaptiveLimits | None

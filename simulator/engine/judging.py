@@ -67,10 +67,6 @@ class JudgePlan:
 async def plan_judging(options: JudgeOptions, file: Path) -> JudgePlan:
     """Return what judges a file of chats, once the detectors are known to be right. Nothing is written.
 
-    Args:
-        options: of the command.
-        file: the chats.
-
     Raises:
         UsageError: a detector, an option of it or the experiment file is at fault; a detector asks a model,
             and none is named; or the run folder is there.

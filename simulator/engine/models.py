@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import httpx2
 from tenacity import wait_none
@@ -29,9 +29,6 @@ from hallulab.simulator.options.groups import BatchService, RecordingOptions, Wo
 from hallulab.simulator.records.choices import ensure_model
 from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.recipients import collect_endpoints, iterate_inner
-
-if TYPE_CHECKING:
-    pass
 
 _log = logging.getLogger(__name__)
 
@@ -65,10 +62,7 @@ class RunSettings:
 
     @classmethod
     def from_options(
-        cls,
-        options: RecordingOptions,
-        fresh: bool = False,
-        batch: BatchService | None = None,
+        cls, options: RecordingOptions, fresh: bool = False, batch: BatchService | None = None
     ) -> RunSettings:
         """Return how an experiment is run with the options of a command."""
         performing = options if isinstance(options, WorkerOptions) else WorkerOptions()
@@ -248,9 +242,6 @@ async def serve_models(
 def check_serving(pool: ModelPool, settings: RunSettings, needed: bool) -> bool:
     """Check that models can be served, before any is; return whether a server is started here.
 
-    Args:
-        needed: see `serve_models`.
-
     Raises:
         UsageError: an API key is missing, or flags are given for a server that is not started.
     """
@@ -303,9 +294,7 @@ def warn_of(detectors: Iterable[Detector]) -> None:
 
 
 def _build_pool(
-    experiment: Experiment,
-    recording: Recording,
-    transport: httpx2.AsyncBaseTransport | None,
+    experiment: Experiment, recording: Recording, transport: httpx2.AsyncBaseTransport | None
 ) -> ModelPool:
     patient = isinstance(transport, PatientTransport)
     in_waves: dict[str, Any] = {"attempts": MOST_WAVES, "backoff": wait_none()} if patient else {}

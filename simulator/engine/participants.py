@@ -45,7 +45,6 @@ class Participants:
     Args:
         experiment: it, with its model.
         scenario: its pack, with what an attack planted.
-        pool: its models.
         judge: whether replies are judged; if not, there are no detectors.
         max_turns: replies after which a conversation is stopped.
         limits: the endpoints' limits, which say how many conversations are simulated and turns judged; None:
@@ -73,10 +72,7 @@ class Participants:
         self.concurrency = experiment.at_once if waves is None else EVERYTHING
         """Conversations simulated, and turns judged, at the same time."""
         self.knowledge_base = KnowledgeBase(
-            scenario,
-            embedding_model=experiment.embedding_model,
-            recording=pool.recording,
-            by_words=by_words,
+            scenario, embedding_model=experiment.embedding_model, recording=pool.recording, by_words=by_words
         )
         """The pack's documents; their vectors are made when they are first needed."""
         self.detectors: Sequence[Detector] = (
@@ -250,10 +246,8 @@ class SearchNotingChatbot:
     """Says in the steps of each reply what was done to the searches for it.
 
     Args:
-        chatbot: makes the replies.
         searches: what it searches with, and what searches at once for a chatbot that does not say what it
             read: what was done to that search belongs to the reply.
-        top_k: passages of a reply.
     """
 
     def __init__(self, chatbot: Chatbot, searches: AttackedRetriever, top_k: int) -> None:

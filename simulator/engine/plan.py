@@ -101,7 +101,6 @@ def plan(
     """Return all conversations of the experiment, user by user, so that pairs are complete early.
 
     Args:
-        scenario: its pack.
         made_by: who makes them; None: `identify_makers`, with models identified by their names.
         branching: where they branch off from a finished run; None: they begin at their beginning.
 
@@ -322,8 +321,7 @@ def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int
     with the same personas begin with the same messages.
 
     Args:
-        folder: the finished run.
-        chatbot: its chatbot whose conversations they are; None: the first that said something.
+        chatbot: the one whose conversations they are; None: the first that said something.
         turns: the turns, from 0; None: all.
 
     Raises:

@@ -35,13 +35,7 @@ from hallulab.simulator.engine.models import (
     warn_of,
 )
 from hallulab.simulator.engine.participants import Participants, is_model_needed
-from hallulab.simulator.engine.plan import (
-    REPLIES,
-    Branching,
-    check_plan,
-    load_attacked,
-    plan,
-)
+from hallulab.simulator.engine.plan import REPLIES, Branching, check_plan, load_attacked, plan
 from hallulab.simulator.engine.progress import ProgressBars
 from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor
@@ -53,11 +47,7 @@ from hallulab.simulator.records.guard_log import write_guard_log
 from hallulab.simulator.records.importing import load_imported_scenario
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.leads import require_components_named, require_models_named
-from hallulab.simulator.records.provenance import (
-    Provenance,
-    identify_makers,
-    require_same_experiment,
-)
+from hallulab.simulator.records.provenance import Provenance, identify_makers, require_same_experiment
 from hallulab.simulator.records.recipients import UserWords
 
 
@@ -226,9 +216,7 @@ async def run_experiment(
     All errors of usage are found before anything of the folder or the recording is written.
 
     Args:
-        experiment: what is asked for.
         folder: where it goes; what it contains already is not run again.
-        settings: how it is run.
         simulate: see `Run`, as for `judge` and `branching`.
         strategy: has the conversations simulated and judged; None: all that are planned, at once.
         words: whom the user has named, where the experiment is a run folder's; None: all of it is the user's.
@@ -332,7 +320,6 @@ def find_searching(experiment: Experiment, simulate: bool) -> str | None:
     """Return who searches while conversations are held, such as `chatbot vanilla`; None: nobody does.
 
     Args:
-        experiment: with its chatbots.
         simulate: see `Run`.
     """
     attack = experiment.attack

@@ -20,7 +20,6 @@ def build_view(
     """Return what detectors see of a turn; they may search where evidence is searched.
 
     Args:
-        turn: the turn.
         history: the messages before it, those before a branch included.
         before: passages of the turns before it, oldest turn first: evidence, too.
         evidence: what is searched; None: nothing.

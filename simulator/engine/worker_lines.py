@@ -157,9 +157,7 @@ class RayLine:
         self._ray = ray = importlib.import_module("ray")
         # One thread each: messages are heard in their order while the other thread speaks.
         actor = ray.remote(
-            **split_resources(resources),
-            concurrency_groups={"hearing": 1, "speaking": 1},
-            max_restarts=0,
+            **split_resources(resources), concurrency_groups={"hearing": 1, "speaking": 1}, max_restarts=0
         )
         self._actor = actor(_Actor).remote(tuple(libraries))
         speak = self._actor.speak.options(num_returns="streaming", concurrency_group="speaking")
@@ -227,11 +225,8 @@ def configure_workers(
     """Send workers what they do, and have this process keep what they record.
 
     Args:
-        workers: who does it.
-        settings: how it is done.
         experiment: what is asked for, with its model.
         pool: its models, which have their addresses.
-        maker: makes what performs the tasks.
         asks_model: whether a model is asked.
         recorded: whether this process keeps the answers, for all.
     """

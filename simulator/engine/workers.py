@@ -99,7 +99,6 @@ class WorkerExecutor:
     Args:
         number: how many.
         concurrency: replies that each makes at once.
-        start: starts one.
     """
 
     def __init__(self, number: int, concurrency: int, start: Callable[[], WorkerLine]) -> None:

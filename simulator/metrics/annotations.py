@@ -20,11 +20,7 @@ from hallulab.scenarios.datasets.annotations import (
 )
 from hallulab.scenarios.labelled import GoldSpan
 from hallulab.scenarios.transcript import Count, Frozen
-from hallulab.simulator.statistics.agreement import (
-    MarkedUnit,
-    compute_cohens_kappa,
-    compute_gamma,
-)
+from hallulab.simulator.statistics.agreement import MarkedUnit, compute_cohens_kappa, compute_gamma
 from hallulab.simulator.statistics.intervals import Rounded
 
 Spans = Sequence[GoldSpan]
@@ -46,7 +42,6 @@ class AnnotatorPair(Frozen):
     gamma: Rounded | None
     """Gamma of where they are and how severe; None: not defined."""
     no_gamma: str | None
-    """Why not."""
     # The label page shows these two; report.json never had them.
     spans: Count = Field(default=0, exclude=True)
     """Hallucinations by either, in these turns."""
@@ -59,7 +54,6 @@ class Conflict:
     """A turn on which annotators do not agree."""
 
     place: TurnPlace
-    """The turn."""
     counts: Mapping[str, int]
     """Annotator → hallucinations."""
     guideline: str | None

@@ -41,7 +41,6 @@ class AnsweredRow(Frozen):
     scored_answers: int
     hpt_of_answers: Rounded | None
     hpt_of_answers_ci95: Interval
-    """Its 95% interval, likewise."""
 
 
 class AnsweredReplies(TableMetric[AnsweredRow]):

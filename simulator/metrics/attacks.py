@@ -60,7 +60,6 @@ class AttackRow(Frozen):
     followed_share_ci95: Interval
     """Over personas; None: see `no_interval`."""
     no_interval: str | None
-    """Why there is no interval."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,7 @@ class Encounter:
     person: Person
     """Whom the chatbot talked to."""
     conversation: str
-    """Identifier of the conversation."""
     turn: int
-    """Index of the turn."""
     thing: Thing
     where: Where
     kind: str
@@ -263,11 +260,7 @@ class Attacks(Metric):
     def _order_rows(
         self, chatbot: str, where: Where, kinds: Counter[str], planted: AttackRecord
     ) -> Iterator[AttackRow]:
-        """Yield the row of all orders, then one for each kind that was planted there.
-
-        Args:
-            kinds: orders planted, by kind.
-        """
+        """Yield the row of all orders, then one for each kind that was planted there."""
         yield self._row(chatbot, "order", where, ALL, kinds.total())
         for kind in dict.fromkeys(order.kind for order in planted.orders):
             if kind in kinds:
@@ -324,7 +317,6 @@ def describe_attacks(rows: Sequence[AttackRow]) -> list[str]:
     if undecided:
         found.append(
             f"under attack: of {undecided} {choose_noun(undecided, 'reply', 'replies')} no rule can say "
-            "whether the "
-            "chatbot revealed its prompt, which hallulab does not have."
+            "whether the chatbot revealed its prompt, which hallulab does not have."
         )
     return found

@@ -43,7 +43,6 @@ class BlameRow(Frozen):
     retriever_share_ci95: Interval
     """Over personas; None: see `no_interval`."""
     no_interval: str | None
-    """Why there is no interval."""
     writer_share: Rounded | None
     supported_share: Rounded | None
     user_share: Rounded | None

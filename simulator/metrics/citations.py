@@ -57,7 +57,6 @@ def judge_citations(reply: str, passages: Sequence[Passage], user_text: str = ""
     citations are undetermined.
 
     Args:
-        reply: as the chatbot wrote it.
         passages: those of its turn, in the order of their numbers.
         user_text: what the user said up to it; links in it are no citations.
     """
@@ -143,7 +142,6 @@ class _Judge:
 
         Args:
             statement: None: it has too few words.
-            own: the places of the passages.
             cited: those of all citations of the statement.
         """
         if statement is None:
@@ -186,7 +184,7 @@ _CLOSERS = " \n\t\"'”’)]*_"
 _WORD = re.compile(r"\w")
 _DESCRIBES = re.compile(
     r"\W*(?:also |only )?(?:contain|cover|describe|discuss|emphasize|explain|focus|give|highlight|include"
-    r"|list|offer|present|provide)(?:e?s)?\b(?! that\b)",
+    r"|list|offer|present|provide)(?:e?s)?\b(?! that\b)"
 )
 """`Passage 1 describes the fees`: no claim, as `declining.py` has it."""
 

@@ -18,13 +18,7 @@ from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import LAST, CsvTable, Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.turn_reading import Found, Library
-from hallulab.simulator.show.columns import (
-    DETECTOR,
-    GROUPED,
-    PERCENT,
-    Column,
-    is_lacking,
-)
+from hallulab.simulator.show.columns import DETECTOR, GROUPED, PERCENT, Column, is_lacking
 from hallulab.simulator.show.document import GAP, GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.intervals import (
     Interval,
@@ -78,7 +72,6 @@ class Concentration(Frozen):
     share_ci95: Interval
     """Over personas; None: see `no_interval`."""
     no_interval: str | None
-    """Why there is no interval."""
 
 
 COLUMNS = (

@@ -23,14 +23,7 @@ from hallulab.simulator.metrics.judged_turns import JudgedTurns, TurnSums
 from hallulab.simulator.metrics.metric import CsvTable, Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.results import HPT
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.show.columns import (
-    DETECTOR,
-    PERCENT,
-    TWO_DECIMALS,
-    Column,
-    format_p,
-    group_rows,
-)
+from hallulab.simulator.show.columns import DETECTOR, PERCENT, TWO_DECIMALS, Column, format_p, group_rows
 from hallulab.simulator.show.document import GroupedTable, Paragraph, Part, Section
 from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL
 from hallulab.simulator.statistics.prevalence import DetectorErrors
@@ -311,7 +304,6 @@ def describe_corrections(
 
     Args:
         rows: those of all turns.
-        pairs: the same chatbots compared.
         looked: what to say of numbers corrected by annotations.
     """
     sources = {row.source for row in rows}

@@ -104,7 +104,6 @@ def estimate_by_rates(units: Floats, rates: ErrorRates) -> Estimates | None:
 
     Args:
         units: turns, sentences, and what the detector says: shape (personas, chatbots, 3).
-        rates: those of the detector.
     """
     personas = np.count_nonzero(units[:, :, 0], axis=0)
     if min([len(rates.groups), *personas]) < LEAST_FOR_INTERVAL:

@@ -25,11 +25,7 @@ from hallulab.simulator.statistics.intervals import (
     compute_t_interval,
     explain_no_interval,
 )
-from hallulab.simulator.statistics.prediction_powered import (
-    PPIEstimate,
-    estimate_drawn_error,
-    estimate_means,
-)
+from hallulab.simulator.statistics.prediction_powered import PPIEstimate, estimate_drawn_error, estimate_means
 from hallulab.simulator.statistics.prevalence import (
     DetectorErrors,
     draw_prevalences,
@@ -302,8 +298,7 @@ def find_lowest(rows: Sequence[Correction]) -> str | None:
 
 
 def compare_labels(
-    rows: Mapping[str, Sequence[Correction]],
-    others: Mapping[LabelSource, Mapping[str, Sequence[Correction]]],
+    rows: Mapping[str, Sequence[Correction]], others: Mapping[LabelSource, Mapping[str, Sequence[Correction]]]
 ) -> Iterator[OtherWinner]:
     """Yield whose labels change which chatbot has the lowest number under a detector.
 

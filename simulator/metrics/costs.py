@@ -16,12 +16,7 @@ from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.spending import Spending, Spent, sum_calls
 from hallulab.simulator.records.experiment_fields import compute_money
-from hallulab.simulator.show.columns import (
-    GROUPED,
-    Column,
-    build_decimal_format,
-    build_grouped_format,
-)
+from hallulab.simulator.show.columns import GROUPED, Column, build_decimal_format, build_grouped_format
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Section
 from hallulab.simulator.statistics.intervals import Rounded
 from hallulab.simulator.statistics.sums import ExactSum
@@ -137,10 +132,7 @@ class CostMetric(Metric):
     """Adds up the costs of a run."""
 
     SECTION = CostSection
-    TABLES = (
-        ("Cost by role", LEDGER),
-        ("Cost of a conversation", EFFICIENCY),
-    )
+    TABLES = (("Cost by role", LEDGER), ("Cost of a conversation", EFFICIENCY))
     ORDER = 90
     COUNTS = ("_roles", "_own", "_judging", "_judged", "_money", "_unpriced")
 

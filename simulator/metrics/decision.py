@@ -38,9 +38,6 @@ class PersonaTally:
     """Counts conversations under the detector that decides.
 
     A persona's HPT with a chatbot is that of the report: hallucinations over scored turns, over all seeds.
-
-    Args:
-        detector: its name.
     """
 
     def __init__(self, detector: str) -> None:
@@ -113,8 +110,6 @@ class SequentialTest:
     """Compares the chatbots after each batch, and says when the run ends.
 
     Args:
-        until: when it ends.
-        chatbots: their names.
         of: the personas that there are.
     """
 
@@ -141,8 +136,7 @@ class SequentialTest:
         """Add a batch.
 
         Args:
-            batch: its personas.
-            tally: counts of their conversations.
+            tally: counts of the conversations with its personas.
             seconds: how long each batch took, as far as that is known.
         """
         chatbots = self.chatbots
@@ -197,7 +191,6 @@ def retrace(saved: SavedExperiment, tally: PersonaTally) -> SequentialTest:
 
     Args:
         saved: the experiment, which has `until_decided` and `drawn`.
-        tally: counts of its conversations.
     """
     experiment, drawn = saved.experiment, saved.drawn
     until = experiment.until_decided
@@ -241,7 +234,6 @@ class DecisionReport(Frozen):
     ending: Ending | None
     """Why it ended: `decided`, `budget` (spent), `personas` (all have talked); None: it has not ended."""
     sentence: str
-    """The decision, in one sentence."""
     found: SequenceState
     """The decision, and what was known after each batch."""
 

@@ -11,12 +11,7 @@ from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.charts import DepthPoint, draw_depths
 from hallulab.simulator.show.columns import CHATBOT, DETECTOR, GROUPED, TWO_DECIMALS, Column
 from hallulab.simulator.show.document import Figures, Paragraph, Section
-from hallulab.simulator.statistics.intervals import (
-    Interval,
-    Rounded,
-    compute_interval,
-    compute_ratio_of_sums,
-)
+from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_interval, compute_ratio_of_sums
 from hallulab.simulator.statistics.sums import PersonSums
 
 BANDS = ((1, "1"), (2, "2"), (3, "3"), (4, "4"), (9, "5 to 9"))

@@ -40,8 +40,7 @@ def measure_parts(texts: Sequence[str], vectors: Floats | None, size: int) -> Pa
       2018, Texygen, section 3.2).
 
     Args:
-        texts: the messages.
-        vectors: their unit vectors; None: not known, and `near_duplicates` is missing.
+        vectors: the texts' unit vectors; None: not known, and `near_duplicates` is missing.
         size: messages of a sample, at least 2.
     """
     said = [split_words(text) for text in texts]
@@ -102,7 +101,6 @@ def compute_sentence_bleu(pairs: Sequence[tuple[int, int]], length: int, others:
 
     Args:
         pairs: runs of 1, 2, … words that a reference has, too, and all of them.
-        length: words of the sentence.
         others: words of each reference.
     """
     if not pairs[0][0]:

@@ -30,10 +30,8 @@ class Example(Frozen):
     """A flagged sentence of a reply that all detectors flag, and what is wrong with it."""
 
     conversation: str
-    """Identifier of the conversation."""
     chatbot: str
     turn: int
-    """Index of the turn."""
     text: str
     reason: str
     """The error, by text rules (`hallulab.detectors.explanations`)."""

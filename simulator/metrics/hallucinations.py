@@ -102,7 +102,6 @@ class Tally:
     """Counts of one detector in one conversation."""
 
     conversation: str
-    """Identifier of the conversation."""
     pairing: Pairing
     """The key shared with other chatbots' conversations."""
     branched_at: int | None
@@ -129,9 +128,7 @@ class Tally:
     answers: int
     """Replies that answer, scored or not."""
     declines: int
-    """Those that decline."""
     chatbot_calls: int
-    """Calls of the chatbot in all turns."""
     chatbot_tokens: int
     """Tokens that the server read and wrote for them, as far as it told."""
     chatbot_untold: int

@@ -195,7 +195,6 @@ def collect_placed_turns(
 
     Args:
         verdicts: the detector's, by turns.
-        annotations: what annotators found.
     """
     found = []
     person = (conversation.scenario, conversation.persona)

@@ -25,7 +25,6 @@ class PairCounts(Frozen):
     errors_flagged: Count
     """Replies with an error that are flagged."""
     twins_flagged: Count
-    """Clean twins that are flagged."""
     error_spans: Count
     """Spans in the replies with an error."""
     twin_spans: Count
@@ -39,7 +38,6 @@ class Accuracy(Frozen):
 
     detector: str
     version: str
-    """Its version."""
     all_pairs: Count
     """Pairs of the data, scored or not."""
     groups: tuple[PairCounts, ...]
@@ -127,7 +125,6 @@ def require_measured(accuracies: Mapping[str, Accuracy], judged: Iterable[tuple[
 
     Args:
         accuracies: what was measured, by detector.
-        judged: the detectors and their versions.
 
     Raises:
         UsageError: none of them was measured, or one was in another version.

@@ -12,12 +12,7 @@ from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.tokens import count_tokens
-from hallulab.simulator.show.columns import (
-    TWO_DECIMALS,
-    Column,
-    build_decimal_format,
-    format_counts,
-)
+from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_decimal_format, format_counts
 from hallulab.simulator.statistics.intervals import Rounded
 
 
@@ -50,7 +45,6 @@ class LengthSection(Frozen):
     """Fields of `report.json`."""
 
     conversations: tuple[ChatStatistics, ...]
-    """Lengths of conversations, by chatbot."""
 
 
 class Lengths(Metric):

@@ -68,9 +68,7 @@ class MessageSample:
     """
 
     def __init__(
-        self,
-        conversations: Sequence[Messages | CountedMessages],
-        vectors: Mapping[str, Floats] | None,
+        self, conversations: Sequence[Messages | CountedMessages], vectors: Mapping[str, Floats] | None
     ) -> None:
         self._vectors = vectors
         held = sorted((one for one in conversations if one.counts["questions"]), key=lambda one: one.user)

@@ -107,7 +107,6 @@ class CountedMessages:
 
     user: tuple[str, str, int]
     counts: Mapping[str, tuple[float, ...]]
-    """As `Messages.counts`."""
     first_text: str | None = None
     """The message that opens the conversation, where it is known."""
 

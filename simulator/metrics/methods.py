@@ -122,7 +122,6 @@ class MethodSection(Frozen):
     judged_by: tuple[DetectorMethod, ...] = ()
     """How the detectors judged, as far as it is known."""
     small_model_signs: tuple[SmallModelSign, ...] = ()
-    """Signs of a small model in their models' answers."""
 
 
 class MethodMetric(Metric):
@@ -227,7 +226,6 @@ class ModelSection(Frozen):
     """Fields of `report.json`."""
 
     read_how: tuple[ModelReading, ...]
-    """How the models' answers were read."""
     endpoints: tuple[Answered, ...] = ()
     """Answers and failures of each of several endpoints; empty: there was one, or nothing is known."""
 

@@ -156,9 +156,6 @@ class Metric(Mergeable, ABC):
     """Counts one subject of a run, conversation by conversation, and shows it.
 
     An instance counts one run. Sections are made from a report, which may be an old one.
-
-    Args:
-        run: what is known of the run.
     """
 
     SECTION: ClassVar[type[Frozen]]
@@ -168,7 +165,6 @@ class Metric(Mergeable, ABC):
     ORDER: ClassVar[int] = 85
     """Its place on the page, in the glossary and among the notes: lower is earlier."""
     TERMINAL_ORDER: ClassVar[int] = 85
-    """Its place on the terminal."""
 
     def __init__(self, run: RunFacts) -> None:
         self.run = run
@@ -177,7 +173,6 @@ class Metric(Mergeable, ABC):
         """Count a conversation. Keep numbers, no texts: a run may be large.
 
         Args:
-            conversation: it.
             verdicts: those on it, by detector and turn.
             flaws: those of the simulated user in it.
         """

@@ -50,7 +50,6 @@ def judge_obedience(
 
     Args:
         order: the order, which the chatbot was given before this reply.
-        reply: the reply.
         instructions: the chatbot's own instructions; None: not known, so a `reveals` order is undecided.
         known: what documents and user said, which may be repeated.
     """

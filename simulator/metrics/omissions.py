@@ -139,7 +139,6 @@ class Retried(Frozen):
     retries: int
     retried_hpt: float | None
     retried_hpt_ci95: Interval
-    """Its 95% interval, likewise."""
 
 
 class Retries(TableMetric[Retried]):

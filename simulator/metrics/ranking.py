@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hallulab.scenarios.text.wording import (
-    format_count,
-    format_number,
-    format_with_interval,
-    join_names,
-)
+from hallulab.scenarios.text.wording import format_count, format_number, format_with_interval, join_names
 from hallulab.simulator.metrics.comparisons import Comparison, compare
 from hallulab.simulator.metrics.decision import DecisionSection
 from hallulab.simulator.metrics.failures import MUCH, Failure, RunFailures
@@ -19,13 +14,7 @@ from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.metric import Metric, Tallied
 from hallulab.simulator.metrics.results import mark
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.show.columns import (
-    PERCENT,
-    TWO_DECIMALS,
-    Column,
-    build_decimal_format,
-    format_p,
-)
+from hallulab.simulator.show.columns import PERCENT, TWO_DECIMALS, Column, build_decimal_format, format_p
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Part, Section
 
 _FLOOR = (
@@ -101,10 +90,7 @@ class Comparisons(Metric):
         )
         if any(line.no_interval for line in lines):
             hint += f" {report.intervals.hint}"
-        parts: list[Part] = [
-            Paragraph(hint),
-            *map(Paragraph, describe_planning(report)),
-        ]
+        parts: list[Part] = [Paragraph(hint), *map(Paragraph, describe_planning(report))]
         for name in report.detectors:
             own = _join_metrics([line for line in lines if line.detector == name])
             parts += [Heading(name), GroupedTable(COLUMNS, [own])]

@@ -48,11 +48,7 @@ def _mark_row(row: Row, verifying: ClaimCheck | None, judging: ClaimCheck | None
     if not set(verifying.methods).isdisjoint(judging.methods):
         reason = f"{row.chatbot} is guarded by the detector by which {row.detector} judges"
         return row.model_copy(
-            update={
-                "self_judged": True,
-                "self_judged_degree": "own guard",
-                "self_judged_reason": reason,
-            }
+            update={"self_judged": True, "self_judged_degree": "own guard", "self_judged_reason": reason}
         )
     shared = [model for model in verifying.models if model in judging.models]
     if not shared:

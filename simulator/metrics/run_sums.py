@@ -25,12 +25,7 @@ from hallulab.simulator.metrics.hallucinations import (
 from hallulab.simulator.metrics.spending import Spending
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.statistics.intervals import Kind, Ratio, sum_by_cluster
-from hallulab.simulator.statistics.sums import (
-    ExactSum,
-    Mergeable,
-    Person,
-    PersonTable,
-)
+from hallulab.simulator.statistics.sums import ExactSum, Mergeable, Person, PersonTable
 
 RateName = Literal["hpt_1", "tokacc_1", "answered"]
 """A rate by which chatbots are compared; the share of answered replies is the same under each detector."""
@@ -237,12 +232,7 @@ def _flatten(pair: tuple[Ratio, Ratio]) -> tuple[int, int, int, int]:
 
 
 class RunSums:
-    """All that the report adds up of every chatbot under every detector.
-
-    Args:
-        chatbots: their names.
-        detectors: their names.
-    """
+    """All that the report adds up of every chatbot under every detector."""
 
     def __init__(self, chatbots: Sequence[str], detectors: Sequence[str]) -> None:
         self.rows = {(chatbot, detector): RowSums() for chatbot in chatbots for detector in detectors}

@@ -16,13 +16,7 @@ from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.metrics.spending import Spending, sum_calls
-from hallulab.simulator.show.columns import (
-    GROUPED,
-    PERCENT,
-    TWO_DECIMALS,
-    Column,
-    build_decimal_format,
-)
+from hallulab.simulator.show.columns import GROUPED, PERCENT, TWO_DECIMALS, Column, build_decimal_format
 from hallulab.simulator.show.document import GAP, GroupedTable, Part
 from hallulab.simulator.statistics.intervals import Rounded
 

@@ -209,12 +209,7 @@ def _sum_by_persona(places: Sequence[Place], counts: Counts) -> list[Ratio]:
 
 
 def _build_row(
-    chatbot: str,
-    detector: str,
-    ran: Places,
-    given: Places,
-    free: Counts,
-    fixed: Counts,
+    chatbot: str, detector: str, ran: Places, given: Places, free: Counts, fixed: Counts
 ) -> SideBySide:
     places = sorted(free.keys() & fixed.keys())
     freely, fixedly = _sum_by_persona(places, free), _sum_by_persona(places, fixed)

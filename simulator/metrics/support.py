@@ -35,7 +35,6 @@ class Statement:
     """A sentence of a reply, as it is compared with passages."""
 
     stems: frozenset[str]
-    """Stems of its content words."""
     items: tuple[Item, ...]
     """Its numbers, dates, references and contacts that the user did not say."""
 
@@ -94,7 +93,6 @@ def read_statement(sentence: str, user_text: str = "") -> Statement | None:
     """Read a sentence of a reply; None if it has too few words to be judged.
 
     Args:
-        sentence: as it stands in the reply.
         user_text: what the user said; documents need not have its numbers.
     """
     stems = read_stems(sentence)
@@ -111,11 +109,7 @@ def _read_keys(text: str) -> frozenset[str]:
 
 
 class DocumentIndex:
-    """The passages of all documents, by their words.
-
-    Args:
-        passages: as they are searched.
-    """
+    """The passages of all documents, by their words."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self.passages = tuple(passages)
@@ -141,10 +135,6 @@ class DocumentIndex:
         """Return whether each passage supports a statement, and whether one of the documents does.
 
         None: it cannot be told.
-
-        Args:
-            statement: what is supported or not.
-            passages: of the documents or not.
         """
         by_passages, by_documents = self.rate(statement, passages)
         return [_decide(share) for share in by_passages], _decide(by_documents)
@@ -166,10 +156,6 @@ class DocumentIndex:
 
         Only passages with all of its items count; else it is 0. Of the documents, shares below `LACKS` are 0,
         too.
-
-        Args:
-            statement: whose words are looked for.
-            passages: of the documents or not.
 
         Returns:
             The share of each passage, and that of all documents.

@@ -68,7 +68,6 @@ def count_hallucinated(text: str, spans: Iterable[Span]) -> int:
     1
 
     Args:
-        text: the text with the tokens.
         spans: in any order.
     """
     pattern = _choose_pattern(text)

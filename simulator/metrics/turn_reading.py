@@ -119,8 +119,6 @@ class TurnReading:
     """A turn beside the documents.
 
     Args:
-        index: the documents.
-        turn: it.
         user_text: what the user said up to it.
         earlier: passages of earlier turns, which detectors were given, too.
     """
@@ -171,9 +169,6 @@ class TurnReading:
         None if all are undetermined, or the reply declines: it claims nothing that a search could have found.
         Where a verdict has no places, statements that passages support count
         only if there are no others.
-
-        Args:
-            verdict: says what is hallucinated.
         """
         if is_answer(self._turn.reply) is False:
             return None

@@ -56,9 +56,7 @@ class AuditSection(Frozen):
     """Fields of `report.json`."""
 
     unknown_personas: tuple[str, ...]
-    """Personas unknown to the audit of the simulated user."""
     simulator_audit: Audit
-    """Flaws of the simulated user."""
     users_language: str | None = None
     """Language that simulated users wrote, if it was not English (ISO 639-1)."""
 
@@ -100,9 +98,7 @@ class UserAudit(Metric):
         )
         unknown = set() if known is None else self._personas - set(known)
         return AuditSection(
-            unknown_personas=tuple(sorted(unknown)),
-            simulator_audit=audit,
-            users_language=self.run.language,
+            unknown_personas=tuple(sorted(unknown)), simulator_audit=audit, users_language=self.run.language
         )
 
     @classmethod

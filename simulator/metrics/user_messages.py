@@ -12,12 +12,7 @@ from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.messages import count_questions
 from hallulab.simulator.metrics.metric import Flaws, RunFacts, TableMetric, Tallied
 from hallulab.simulator.show.columns import CHATBOT, GROUPED, TWO_DECIMALS, Column
-from hallulab.simulator.statistics.intervals import (
-    Interval,
-    Rounded,
-    compute_interval,
-    compute_ratio_of_sums,
-)
+from hallulab.simulator.statistics.intervals import Interval, Rounded, compute_interval, compute_ratio_of_sums
 from hallulab.simulator.statistics.sums import PersonSums
 
 

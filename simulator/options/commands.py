@@ -261,8 +261,7 @@ class GateOptions:
     run: Annotated[StrPath, Flag("A run folder.", argument=True, metavar="RUN")]
     _: KW_ONLY
     against: Annotated[
-        StrPath,
-        Flag("The baseline: a file of `compare --save`, or a run folder.", metavar="BASELINE"),
+        StrPath, Flag("The baseline: a file of `compare --save`, or a run folder.", metavar="BASELINE")
     ]
     severity_guard: Annotated[
         str,
@@ -283,9 +282,7 @@ class GateOptions:
     ] = None
     require_calibrated: Annotated[
         bool,
-        Flag(
-            "Refuse detectors whose sensitivity and specificity on this model are unknown (exit code 3).",
-        ),
+        Flag("Refuse detectors whose sensitivity and specificity on this model are unknown (exit code 3)."),
     ] = False
     planted: Annotated[
         StrPath | None, Flag("JSON of `hallulab bench` on planted errors, from which they are known.")

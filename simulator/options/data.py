@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from hallulab.simulator.options.groups import (
     HOTPOTQA,
@@ -22,9 +22,6 @@ from hallulab.simulator.options.groups import (
     StrPath,
     WorkerOptions,
 )
-
-if TYPE_CHECKING:
-    pass
 
 Wrong = Literal["invented", "misplaced"]
 """Kinds of wrong answers: made up, or out of another passage."""

@@ -82,7 +82,6 @@ def list_fields(options: type[Any], **names: Any) -> list[OptionField]:
     """Return the fields of a class of options: its own first, then those of its bases in their order.
 
     Args:
-        options: the class.
         names: types that its module imports for type checkers only.
     """
     fields = {field.name: field for field in dataclasses.fields(options)}
@@ -332,6 +331,6 @@ class ExportSelection:
         bool,
         Flag(
             "Also those that are nearly the same as another, of openai, sharegpt and hf; the other formats "
-            "have all.",
+            "have all."
         ),
     ] = False

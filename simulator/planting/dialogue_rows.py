@@ -46,7 +46,6 @@ class ErrorPlanter:
     Args:
         sides: the packs. Sentences that errors are made of come from the dialogue's own side.
         kinds: names of `RULES`.
-        seed: of all choices.
     """
 
     def __init__(self, sides: Mapping[str, PackSide], kinds: Sequence[str], seed: int) -> None:

@@ -295,9 +295,7 @@ async def simulate_users(
     """Simulate the conversations of these users that a run folder lacks, and return all of them.
 
     Args:
-        models: those of the experiment.
         experiment: its chatbots are those of the users, or more.
-        scenario: its pack.
         folder: the run, which may have other users' conversations, too.
         users: whose conversations are wanted.
 

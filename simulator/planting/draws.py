@@ -138,7 +138,6 @@ class UserDraw:
     """Draws users for cells, none twice. Equal arguments and calls give equal users.
 
     Args:
-        sides: the personas.
         manners: those that users draw from, as of an experiment.
         seed: of the order of personas, and the first seed of users.
     """

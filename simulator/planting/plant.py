@@ -48,7 +48,6 @@ def plant(
         streams: endless replies to plant into: one stream for each number of turns and of passages.
         kinds: names of `RULES`.
         count: errors wanted, over all kinds.
-        seed: of all choices.
     """
     generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
     done = Planting()
@@ -132,7 +131,6 @@ def build_labelled_pair(
     """Return an error and its clean twin as labelled replies.
 
     Args:
-        name: identifier of the error.
         by: who planted it, `rules` or `model`.
     """
     clean = planted.clean

@@ -27,7 +27,6 @@ def read_shares(
 
     Args:
         flag: where it was given, for errors.
-        given: names with shares, or names.
         known: the names that there are; None: they are checked elsewhere.
 
     Raises:

@@ -48,7 +48,6 @@ async def split_pack(scenario: Scenario, share: float, seed: int) -> dict[str, P
 
     Args:
         share: the wanted share of personas on the test side.
-        seed: of the draw.
 
     Raises:
         UsageError: no persona is played by a model, or one side would have no persona or no document.

@@ -89,9 +89,7 @@ class AnswerCollector:
     """Gets answers, with the judge's word on each.
 
     Args:
-        config: the stress test.
         pool: its models, served.
-        embedder: for the similarity of answers.
     """
 
     def __init__(self, config: RagTrustConfig, pool: ModelPool, embedder: Embedder) -> None:
@@ -204,7 +202,6 @@ async def ask_all(
 
     Args:
         concurrency: answers under way at once.
-        on_done: called after every answer.
 
     Raises:
         UsageError: the journal is damaged.

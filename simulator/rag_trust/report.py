@@ -83,9 +83,7 @@ def build_rows(
                 **_count_answers(cell),
                 **_compute_scores([cell.get(name) for name in questions]),
                 **_compute_change(
-                    cell,
-                    cells[*lowest, *who] if lowest != (poison, distractors) else None,
-                    questions,
+                    cell, cells[*lowest, *who] if lowest != (poison, distractors) else None, questions
                 ),
                 **_compute_parts(cell, dimension),
             )
@@ -118,9 +116,7 @@ def _compute_scores(scored: Sequence[Scored | None]) -> dict[str, Any]:
 
 
 def _compute_change(
-    cell: dict[str, Scored | None],
-    base: dict[str, Scored | None] | None,
-    questions: Sequence[str],
+    cell: dict[str, Scored | None], base: dict[str, Scored | None] | None, questions: Sequence[str]
 ) -> dict[str, Any]:
     if base is None:
         return {}
@@ -247,9 +243,8 @@ def _render_notes(
     if own:
         which = "all rows" if len(own) == len(models.chatbots) else f"the rows of {', '.join(own)}"
         found.append(
-            f"{shorten_line(models.judge)} judges its own answers; models prefer their own, so the "
-            "judge's part "
-            f"may flatter {which}. `judge` names another model."
+            f"{shorten_line(models.judge)} judges its own answers; models prefer their own, so the judge's "
+            f"part may flatter {which}. `judge` names another model."
         )
     few = explain_no_interval(len({answer.question_id for answer in answers}), "question")
     if few is not None:
@@ -275,7 +270,6 @@ def _render_notes(
     if cut:
         found.append(
             f"{len(cut)} of {format_count(len(answers), 'answer')} {choose_noun(len(cut), 'was', 'were')} "
-            "cut off at the "
-            "limit of tokens (`reply_tokens`)."
+            "cut off at the limit of tokens (`reply_tokens`)."
         )
     return found

@@ -35,7 +35,6 @@ def require_agreement(source: Path, lines: Sequence[str], remedy: str) -> None:
     """Check that the user agrees to what only a file says, if there is anything.
 
     Args:
-        source: the file.
         lines: what it says, each the end of a sentence. Whoever is asked sees all of them.
         remedy: a sentence for whoever cannot be asked.
 

@@ -7,14 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    Field,
-    PrivateAttr,
-    ValidationError,
-    WrapValidator,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PrivateAttr, ValidationError, WrapValidator, field_validator, model_validator
 
 from hallulab.agents.models.adaptive import AUTO, MOST
 from hallulab.agents.models.endpoints import BaseUrl, is_loopback, normalize_url

@@ -170,7 +170,6 @@ def place_error(
     Args:
         error: pydantic's complaint about all fields.
         text: the file; None: there is none.
-        path: its path.
         given: names of the fields that flags gave.
         schema: the page that describes the file.
         model: what the fields are read as.
@@ -186,7 +185,6 @@ def describe(error: ValidationError, model: type[BaseModel] | None = None) -> st
     """Describe the first mistake of a pydantic error in one sentence with the field's path.
 
     Args:
-        error: pydantic's complaint.
         model: what a person wrote the fields for, to name the one that was meant; None: a program wrote them.
     """
     first = choose_main_error(error)

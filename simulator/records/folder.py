@@ -380,7 +380,6 @@ class RunFolder:
         """Open both journals for appending: in shards if they are, or if a new run has many conversations.
 
         Args:
-            journals: their content.
             planned: the conversations that the run shall have.
 
         Raises:

@@ -19,9 +19,7 @@ class GuardLine(Frozen):
     """A line of the log: what was done about a reply, and why."""
 
     conversation: str
-    """Identifier of the conversation."""
     turn: Count
-    """Index of the turn."""
     chatbot: str
     detector: str
     policy: str
@@ -31,7 +29,6 @@ class GuardLine(Frozen):
     sensitive: bool
     """True if the ladder of sensitive topics applied."""
     threshold: Number | None
-    """The threshold that applied."""
     attempts: tuple[Attempt, ...]
     """Score and flagged spans of the first draft, and of later replies; without their text."""
     action: Action

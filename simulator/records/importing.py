@@ -119,7 +119,6 @@ async def import_from_options(
     """Write chats as a run folder, with evidence searched where options name documents or a pack.
 
     Args:
-        options: of the command.
         called: name of the file in the run folder; None: as it was given.
         quiet: no progress.
 
@@ -187,13 +186,11 @@ async def import_chats(
     """Write a run folder with the conversations of a file, whole or not at all.
 
     Args:
-        path: the file.
         out: the run folder, which must be new or empty.
         about: what experiment.json says of the import, with the format and the folder of the documents.
         scenario: name or path of the scenario pack; `imported`: none.
         source: where evidence is searched that the file lacks; None: nowhere.
         reading: what the user decided; it notes what was taken for what.
-        files: the documents that are copied.
         on_reply: called when a reply has its evidence, or there is none.
 
     Raises:
@@ -313,8 +310,7 @@ async def _add_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSource
 
 def _build_saved_experiment(counts: ImportCounts, about: Imported, scenario: str) -> SavedExperiment:
     experiment = Experiment(
-        scenario=scenario,
-        chatbots=tuple(Component(name=name, kind=KIND) for name in sorted(counts.chatbots)),
+        scenario=scenario, chatbots=tuple(Component(name=name, kind=KIND) for name in sorted(counts.chatbots))
     )
     return SavedExperiment(
         experiment=experiment,

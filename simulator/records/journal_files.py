@@ -36,7 +36,6 @@ class LazyJournal(Sequence[Line], Generic[Line]):
 
     Args:
         path: the file, or the files of a journal in shards.
-        kind: what each line is.
         places: the byte at which each line begins.
         numbers: the number of each line, for errors.
         files: the number of each line's file; None: there is one.

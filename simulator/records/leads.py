@@ -96,7 +96,6 @@ def list_component_leads(field: str, component: Component) -> list[Lead]:
     """Return what leads out of a chatbot or a detector.
 
     Args:
-        field: `chatbots` or `detectors`.
         component: one of them.
 
     Raises:
@@ -128,8 +127,6 @@ def require_components_named(words: UserWords, experiment: Experiment, chatbots:
     """Check that the user has named what other people's components ask, and what components read, or agrees.
 
     Args:
-        words: what the user has said.
-        experiment: what is going to be run.
         chatbots: whether chatbots answer; else only detectors judge.
 
     Raises:
@@ -156,8 +153,6 @@ def _require_named(words: UserWords, leads: Sequence[Lead], chatbots: bool) -> N
     documents and personas are data.
 
     Args:
-        words: what the user has said.
-        leads: what is going to be read.
         chatbots: whether chatbots answer; else what the user says of them does not count.
 
     Raises:
@@ -212,8 +207,6 @@ def _walk_field(owner: BaseModel, name: str, elsewhere: bool) -> _Walked:
     """Yield the targets and texts of a field, and of the models in it.
 
     Args:
-        owner: has the field.
-        name: its name.
         elsewhere: whether models are served elsewhere.
     """
     field = type(owner).model_fields[name]

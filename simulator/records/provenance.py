@@ -134,7 +134,6 @@ class Provenance:
         """Write experiment.json, or update the existing one; warn of results that no longer count.
 
         Args:
-            folder: the run.
             journals: all of its journals; None: they are new.
             fresh: nothing stays; the run's files are deleted when everything else is right.
             copied: journals of the run that this one branches off from; None: there is none.
@@ -168,8 +167,6 @@ def require_same_experiment(
 
     Args:
         folder: the run, which need not exist.
-        experiment: what is asked for.
-        scenario: its pack.
         prefixes: hashes of the texts that conversations branch off from; None: they begin at their beginning.
     """
     saved = folder.read_experiment()

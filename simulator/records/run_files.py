@@ -7,7 +7,6 @@ from pathlib import Path
 from hallulab.scenarios.errors import UsageError
 
 CONVERSATIONS = "conversations.jsonl"
-"""The journal of conversations."""
 SHARDS = 16
 """Journals of each kind of a run that is written in shards."""
 

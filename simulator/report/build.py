@@ -66,9 +66,6 @@ def _list_metrics() -> Iterator[tuple[str, object]]:
 class RunCounts(Mergeable):
     """Everything that a report counts.
 
-    Args:
-        run: what is known of the run.
-
     Raises:
         UsageError: a distribution offers a metric that cannot be loaded.
     """
@@ -86,13 +83,7 @@ class RunCounts(Mergeable):
         self.conversations = self.turns = 0
 
     def add(self, conversation: Conversation, verdicts: ByDetector, flaws: Flaws) -> None:
-        """Count a conversation. Those with one persona come one after the other.
-
-        Args:
-            conversation: it.
-            verdicts: those on it.
-            flaws: those of the simulated user in it.
-        """
+        """Count a conversation. Those with one persona come one after the other."""
         self._counting.add(conversation, verdicts, flawed=bool(flaws))
         self.worst.add(conversation, verdicts)
         for metric in self._metrics:

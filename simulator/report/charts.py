@@ -30,7 +30,6 @@ def draw_charts(rows: Sequence[Row], legend: str) -> Figures:
     """Draw all charts.
 
     Args:
-        rows: of a report.
         legend: words below the charts.
     """
     drawn = (draw(rows) for draw in CHARTS)
@@ -41,7 +40,6 @@ def draw_first_chart(rows: Sequence[Row], detectors: Sequence[str], line: str) -
     """Draw HPT-1 by the first detector that scored a turn, against answered replies where chatbots differ.
 
     Args:
-        rows: of a report.
         detectors: their names, in the order of their colours.
         line: words on the intervals in the legend; empty: there are none.
     """
@@ -57,7 +55,6 @@ def draw_hallucinations(rows: Sequence[Row], detectors: Sequence[str] = ()) -> t
     """Draw HPT-1.
 
     Args:
-        rows: of a report.
         detectors: their names in the order of their colours; empty: that of the rows.
     """
     title = "Hallucinations per turn (HPT-1), lower is better"
@@ -168,7 +165,6 @@ def draw_answered(rows: Sequence[Row], detectors: Sequence[str] = ()) -> tuple[s
     A chatbot that declines everything has no hallucination, so the number of these alone says little.
 
     Args:
-        rows: of a report.
         detectors: their names in the order of their colours; empty: that of the rows.
     """
     shares = {row.answered for row in rows if row.hpt_1 is not None}
@@ -211,8 +207,6 @@ def lay_out_two_axes(
     """Lay out HPT-1 against a measure; None: no chatbot has both.
 
     Args:
-        rows: of a report.
-        measure: the number of the axis below.
         names: detectors in the order of their colours; empty: that of the rows.
     """
     detectors = list(dict.fromkeys(row.detector for row in rows))

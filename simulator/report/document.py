@@ -78,9 +78,7 @@ def render_report_page(
 
     Args:
         report: the result of these counts.
-        counts: the run, counted.
         cases: the conversations of the run; None: they are in page files.
-        pages: these files.
         experiment: the text of experiment.json, shown as it is; None: not shown.
     """
     if cases is None:
@@ -107,9 +105,7 @@ def build_page(
 
     Args:
         report: the result of these counts.
-        counts: the run, counted.
         experiment: the text of experiment.json, shown as it is; None: not shown.
-        address: addresses of the conversations' turns.
         reader: what shows the conversations; empty: they are elsewhere.
     """
     rows = build_rows(counts.worst, report.detectors, address, counts.conversations)

@@ -61,7 +61,6 @@ class CostEstimate(Frozen):
     """Users that talk with every chatbot."""
     chatbots: int
     played: int
-    """Personas that were played."""
     priced: bool
     roles: tuple[RoleEstimate, ...]
     """By role and name, all together last."""
@@ -72,13 +71,7 @@ _Calls = Mapping[str, Sequence[Call]]
 
 
 def estimate(folder: RunFolder, experiment: Experiment, scenario: Scenario) -> CostEstimate:
-    """Return what the whole experiment will cost by the personas that a folder has.
-
-    Args:
-        folder: the run of some personas.
-        experiment: the whole one.
-        scenario: its pack.
-    """
+    """Return what the whole experiment will cost by the personas that a folder has."""
     journals = folder.read_all_journals()
     persona_of: dict[str, str] = {}
     calls: dict[tuple[str, str], dict[str, list[Call]]] = defaultdict(lambda: defaultdict(list))

@@ -41,12 +41,7 @@ from hallulab.simulator.report.card import (
 )
 from hallulab.simulator.report.frames import write_tables
 from hallulab.simulator.report.late_evidence import find_late_evidence
-from hallulab.simulator.report.selection import (
-    ALIKE,
-    SelectionCounts,
-    require_wanted,
-    select_conversations,
-)
+from hallulab.simulator.report.selection import ALIKE, SelectionCounts, require_wanted, select_conversations
 
 BENCH = "bench"
 """The format that `hallulab bench` reads: replies, and no conversations."""
@@ -66,8 +61,6 @@ def render_card(
     Args:
         name: of the run folder.
         saved: its experiment.json; None: it has none.
-        conversations: those of the run.
-        wanted: what was exported.
         counts: what became of the conversations.
     """
     made = {(one.scenario, one.chatbot, one.model) for one in conversations}
@@ -242,7 +235,6 @@ class ExportCounts:
     """Counts of an export."""
 
     written: int
-    """Lines written."""
     without_evidence: int
     """Replies left out because they or their passages are empty: nobody can judge those."""
     not_scored: int = 0

@@ -38,9 +38,6 @@ def build_facts(
 
     Args:
         saved: its experiment.json; None: there is none.
-        chatbots: names of the chatbots.
-        detectors: names of the detectors.
-        annotations: what people found.
         personas: the pack's personas, by identifier.
         scenario: the pack as it was searched; None: it is not here.
     """
@@ -81,12 +78,7 @@ def collect_labels(personas: Iterable[Persona]) -> dict[tuple[str, str], GoalLab
 
 
 def count_planned(experiment: Experiment, scenario: Scenario) -> int:
-    """Return the number of conversations that an experiment plans.
-
-    Args:
-        experiment: the run's.
-        scenario: its pack.
-    """
+    """Return the number of conversations that an experiment plans."""
     users = len(scenario.personas) if experiment.personas is None else len(experiment.personas)
     users = min(users, experiment.limit or users) * experiment.repeats
     return (experiment.count or users) * len(experiment.chatbots)
@@ -103,11 +95,7 @@ def index_second_verdicts(folder: RunFolder, journals: Journals) -> dict[Verdict
 
 
 def derive_detector_errors(judged: Iterable[tuple[str, str]]) -> dict[str, DetectorErrors]:
-    """Return the error rates that calibrations measured of the detectors that judged in a single version.
-
-    Args:
-        judged: names and versions.
-    """
+    """Return the error rates that calibrations measured of the detectors that judged in a single version."""
     versions: dict[str, set[str]] = {}
     for detector, version in judged:
         versions.setdefault(detector, set()).add(version)
@@ -143,7 +131,6 @@ def load_pack(saved: SavedExperiment | None, scenario: Scenario | None) -> Scena
     """Return the pack of a run, with what an attack planted; None if it is not here, or another one now.
 
     Args:
-        saved: the run's experiment.json.
         scenario: the pack, if it was read already.
     """
     if scenario is not None or saved is None or saved.imported is not None:

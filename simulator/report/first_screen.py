@@ -11,14 +11,7 @@ from hallulab.scenarios.transcript import Span, Turn, Verdict
 from hallulab.simulator.report.reader import cut_segments
 from hallulab.simulator.report.worst import WorstReplies, WorstReply, is_flagged
 from hallulab.simulator.show.columns import Column
-from hallulab.simulator.show.document import (
-    Folded,
-    GroupedTable,
-    MarkedReplies,
-    MarkedReply,
-    Paragraph,
-    Part,
-)
+from hallulab.simulator.show.document import Folded, GroupedTable, MarkedReplies, MarkedReply, Paragraph, Part
 from hallulab.simulator.show.reply_text import style_pieces
 
 Address = Callable[[str, int], str | None]
@@ -40,9 +33,7 @@ def build_marked_replies(worst: WorstReplies, detectors: Sequence[str], address:
     """Return the worst replies beside the sentences that are nearest to what is marked; nothing without any.
 
     Args:
-        worst: of the run.
         detectors: names of the run's detectors.
-        address: addresses of the turns.
     """
     chosen = worst.choose_replies()
     if not chosen:
@@ -114,7 +105,6 @@ def cut_excerpt(reply: str, spans: Sequence[Span], main: Span | None) -> list[tu
     """Return the stretch of a reply around the worst marked words, in pieces: marked or not, and their style.
 
     Args:
-        reply: as the chatbot wrote it.
         spans: located spans, all of which are marked.
         main: the worst of them; None: the stretch begins where the reply does.
     """
@@ -163,9 +153,7 @@ def build_rows(
     """Return a table of the worst conversations, the worst first; nothing without any, or without detectors.
 
     Args:
-        worst: of the run.
         detectors: names of the run's detectors.
-        address: addresses of the turns.
         conversations: all there are.
     """
     listed = worst.list_conversations()

@@ -68,7 +68,6 @@ class RunForecast(Frozen):
     seconds: float | None = None
     """None: likewise, or the earlier run does not tell its rate."""
     earlier: str = ""
-    """Folder of the earlier run."""
 
     def describe(self) -> str:
         """Return it as a sentence without a full stop."""
@@ -97,8 +96,6 @@ def forecast(
     have. A reply takes as many requests as there, else those of `REQUESTS`.
 
     Args:
-        experiment: what is run.
-        scenario: its pack.
         judge: whether detectors take part.
         earlier: a run with the same model; None: there is none.
     """

@@ -30,9 +30,7 @@ class RowSource(NamedTuple):
     """The source of a row."""
 
     conversation: Conversation
-    """The conversation that the row is about."""
     turn: int
-    """Index of that turn."""
     of: Any
     """The `Turn`, a `Verdict` on it, or a `Span` of the verdict."""
     calls: Sequence[Call] = ()

@@ -31,7 +31,6 @@ def render_cell(report: RunReport, about: str) -> str:
     """Return the results of a run as HTML without style and script: sentences, and a table with coverage.
 
     Args:
-        report: of the run.
         about: line above them.
     """
     return render_part(
@@ -49,7 +48,6 @@ def plot_hallucinations(report: RunReport, detector: str | None = None, ax: Axes
     """Draw HPT-1 with its 95% interval for each chatbot, a colour a detector; return the axes.
 
     Args:
-        report: of a run.
         detector: the one to draw; None: all.
         ax: where to draw; None: a new figure.
 

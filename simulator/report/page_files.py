@@ -47,7 +47,6 @@ class PageFile:
     findings: int
     """Number of places that detectors flagged."""
     ids: Collection[str]
-    """Identifiers of the conversations."""
 
 
 class Reader:

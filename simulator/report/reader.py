@@ -36,8 +36,6 @@ class Cases:
     Conversations that branch off at several turns are several cases, each with the history that was given.
 
     Args:
-        chatbots: names of the chatbots shown.
-        detectors: names of the detectors shown.
         personas: personas by identifier, for their names and grievances; may lack any.
         planted: what an attack put into the scenario; None without one.
         scores: how the detectors' scores are read; None: no threshold is known.
@@ -130,11 +128,7 @@ def _describe_speaking(conversation: Conversation) -> list[str]:
         pressed = [f"Presses ({pressure.kind}): {wanted}"]
         if pressure.true:
             pressed.append(f"True: {pressure.true.rstrip('.')}")
-    return [
-        *([f"Speaks: {manner}"] if manner else []),
-        *pressed,
-        *([f"Played by: {model}"] if model else []),
-    ]
+    return [*([f"Speaks: {manner}"] if manner else []), *pressed, *([f"Played by: {model}"] if model else [])]
 
 
 def get_case(conversation: Conversation) -> Case:

@@ -57,7 +57,6 @@ def build_columns(names: Sequence[str], first: int = 0) -> tuple[Column, ...]:
     """Return the columns of a table of `RealismRow`: the run's, and those of each reference.
 
     Args:
-        names: of the references.
         first: place of the first of them in `Realism.references`.
     """
     run = (
@@ -101,7 +100,6 @@ def measure_realism(run: RunFolder, references: Sequence[Path], embedder: Embedd
     """Measure the messages of a run's users, and their distance from people's.
 
     Args:
-        run: the run.
         references: files of people's messages; none: those that come with the package.
         embedder: makes the vectors of first messages.
 
@@ -233,7 +231,6 @@ def place_bar(
         share: what it shows, in [0, 1].
         place: the bin, from 0.
         side: 0 the run's, then those of the references.
-        bins: number of bins.
         sides: number of bars in a bin.
     """
     pitch = (WIDTH - LEFT) / bins

@@ -51,12 +51,7 @@ class LaneScore:
 
 
 def read_lane_scores(saved: Sequence[SavedExperiment], names: Sequence[str]) -> list[LaneScore]:
-    """Return how the scores of detectors are read, by the runs' `experiment.json`; the first that knows wins.
-
-    Args:
-        saved: what the runs saved.
-        names: of the detectors.
-    """
+    """Return how detectors' scores are read, by the runs' `experiment.json`; the first that knows wins."""
     kinds: Mapping[str, str] = {
         one.name: one.kind for each in reversed(saved) for one in each.experiment.detectors
     }

@@ -23,7 +23,6 @@ from hallulab.simulator.report.facts import build_flaw_finder, get_personas
 ALIKE = 0.8
 """Share of common runs of words (Jaccard) from which two conversations are near duplicates."""
 RUN = 5
-"""Words of a run."""
 _HASHES = 128
 
 

@@ -78,13 +78,11 @@ class Counted:
     """The counts of a shard."""
 
     chatbots: frozenset[str]
-    """Names of the chatbots in it."""
     judged: frozenset[tuple[str, str]]
     """The detectors that judged in it, and their versions."""
     counts: RunCounts | None
     """None: names in it were not known."""
     shown: Journals | None = None
-    """Conversations for the page."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,6 @@ class CountedRun:
     """The detectors that judged, and their versions."""
     counts: RunCounts
     shown: Journals
-    """Conversations for the page."""
 
 
 class ShardWork:
@@ -148,10 +145,8 @@ def count_shards(
     If a shard has names that were not known, all are counted again.
 
     Args:
-        folder: the run folder.
         chatbots: names in the experiment; others are found.
         detectors: names in the experiment; others are found.
-        annotations: what annotators found.
         scenario: the run's pack; None: it is not here, or cannot be read.
 
     Raises:

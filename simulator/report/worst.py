@@ -19,7 +19,6 @@ from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.metrics.hallucinations import ByDetector
 
 LISTED = 50
-"""Conversations that a page lists."""
 SHOWN = 3
 """Replies that a page shows first."""
 
@@ -33,7 +32,6 @@ class WorstReply:
 
     rank: Rank
     conversation: str
-    """Its identifier."""
     chatbot: str
     persona: str
     number: int

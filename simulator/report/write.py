@@ -69,10 +69,8 @@ def write_reports(
     Journals in shards are counted shard by shard, unless they were read already.
 
     Args:
-        folder: the run.
         journals: those of the folder, if they were read already.
         scenario: the run's pack, if it was read already.
-        measured: what the numbers are corrected by.
         margin: difference in HPT-1 that the number of personas needed is planned for.
 
     Raises:
@@ -121,10 +119,6 @@ def report_of(folder: RunFolder, journals: Journals) -> RunReport:
 def view_run(folder: RunFolder, address: Address) -> ShownDocument:
     """Return the page of a folder's report without its conversations. Nothing is written.
 
-    Args:
-        folder: the run.
-        address: addresses of the conversations' turns.
-
     Raises:
         UsageError: experiment.json or the journals are wrong.
     """
@@ -155,7 +149,6 @@ class _RunReporter:
     """Makes reports of a run folder.
 
     Args:
-        folder: the run.
         scenario: the run's pack, if it was read already.
         measured: what the numbers are corrected by.
         margin: difference in HPT-1 that personas are planned for.
@@ -181,7 +174,6 @@ class _RunReporter:
         """Write the reports, made in one pass over the journals.
 
         Args:
-            journals: those of the run.
             pages: folder for page files; None: all conversations are in the page.
         """
         shown = None if len(journals.heads) <= LARGEST else choose_cases(journals.heads)
@@ -225,7 +217,6 @@ class _RunReporter:
         """Count the run in one pass over its journals.
 
         Args:
-            journals: those of the run.
             also: is given each conversation as it passes, its verdicts, and the simulated user's flaws.
         """
         chatbots, detectors = self._name(journals)
@@ -261,10 +252,7 @@ class _RunReporter:
         """Return the facts that the metrics need.
 
         Args:
-            chatbots: their names.
-            detectors: their names.
             judged: the detectors that judged, with their versions.
-            annotations: what annotators found.
         """
         saved, known = self.saved, self._measured.accuracies
         if known is not None:

@@ -118,7 +118,6 @@ def draw_dots(
     """Return a dot and its interval for each point as an SVG element.
 
     Args:
-        title: of the chart.
         points: the numbers, those of a chatbot in one group.
         steps: grid lines, from end to end of the axis.
         label: text of a grid line.
@@ -205,12 +204,7 @@ class DepthPlot:
 
 
 def draw_depths(points: Sequence[DepthPoint], detectors: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each chatbot with its numbers by turn as an SVG element, a line a detector, all on one scale.
-
-    Args:
-        points: the numbers.
-        detectors: their names.
-    """
+    """Return each chatbot with its numbers by turn as an SVG element, a line a detector, all on one scale."""
     return [
         (chatbot, render_part(__package__, "depth.html", plot=plot, box=DEPTH_BOX))
         for chatbot, plot in lay_out_depths(points, detectors)
@@ -306,7 +300,6 @@ def draw_narrowing(title: str, points: Sequence[NarrowingPoint], margin: float) 
     """Return how a difference narrowed in a run until it is decided, as an SVG element.
 
     Args:
-        title: which difference.
         points: it after each batch.
         margin: difference below which two chatbots count as alike.
     """

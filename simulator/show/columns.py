@@ -50,7 +50,6 @@ class Column:
     hint: str = ""
     """Its meaning: the heading's tooltip, and a line of docs/metrics.md."""
     format: Format = str
-    """Format of the value for people."""
     kind: Literal["number", "name", "text", "long"] = "number"
     """A number, the row's name, another word, or a text of several lines."""
     beside: str | None = None
@@ -104,7 +103,6 @@ class Column:
 
 
 PERCENT = build_decimal_format(0, 100)
-"""Format of shares."""
 TWO_DECIMALS = build_decimal_format(2)
 """Format of hallucinations per turn."""
 GROUPED = build_grouped_format()
@@ -118,7 +116,6 @@ def group_rows(rows: Iterable[Any], field: str, names: Sequence[str] | None = No
 
     Args:
         rows: their order stays within each group.
-        field: has a name.
         names: the order of the groups, of which some may be empty; None: that in which the rows have them.
     """
     listed = list(rows)

@@ -173,7 +173,6 @@ class MarkedReply:
     source: str
     """Document of this sentence, or why there is none."""
     link: tuple[str, str] | None = None
-    """Text and address of a link."""
 
 
 @dataclass(frozen=True)

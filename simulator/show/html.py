@@ -31,7 +31,6 @@ def render_page(document: ShownDocument, data: Any = None) -> str:
     by hash.
 
     Args:
-        document: the document.
         data: JSON values of the conversations that the page's script shows; None: it has no script.
     """
     style = load_asset(__package__, "page.css")

@@ -39,8 +39,6 @@ def compute_cohens_kappa(first: Ratings, second: Ratings, times: Sequence[int] |
     None without such units, or where all ratings are the same.
 
     Args:
-        first: ratings by the one.
-        second: ratings by the other.
         times: how many units each rating stands for; None: one.
 
     >>> compute_cohens_kappa([True, True, False, False], [True, False, False, False])
@@ -69,7 +67,6 @@ def compute_krippendorffs_alpha(
     1.0
 
     Args:
-        raters: the ratings of each.
         times: how many units each rating stands for; None: one.
     """
     units = [(unit, number) for unit, number in count_units(raters, times).items() if len(unit) > 1]

@@ -323,7 +323,6 @@ def explain_no_interval(
     'every persona has the same HPT-1'
 
     Args:
-        number: personas.
         noun: what they are.
         found: intervals by the name of their number.
     """

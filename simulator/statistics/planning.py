@@ -43,7 +43,6 @@ def plan_pairs(first: Sequence[Ratio], second: Sequence[Ratio], margin: float = 
 
     Args:
         first: ratios of one chatbot; `first[i]` and `second[i]` are a pair.
-        second: ratios of the other.
         margin: difference of the two, above 0.
     """
     from scipy.stats import chi2

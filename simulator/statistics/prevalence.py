@@ -230,7 +230,6 @@ def draw_prevalences(rows: Floats, rates: ErrorRates, *, share: bool, is_single:
 
     Args:
         rows: totals of each cluster, shape (clusters, 3); each has a turn.
-        rates: those of the detector.
         share: whether the number is a share.
         is_single: whether it is solved for by `solve_by_flags`.
     """

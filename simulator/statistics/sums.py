@@ -102,7 +102,6 @@ class Spread:
     seeds: int
     """Their number, at least 1."""
     mean: float
-    """Their mean."""
     squares: float
     """Sum of the squares of their distances from it."""
 
@@ -247,7 +246,6 @@ class PersonTable:
 
         Args:
             person: who was not added before.
-            numbers: the whole numbers.
             values: one of each seed; their spread is kept.
         """
         self._persons.append(person)

@@ -48,15 +48,11 @@ END_S = 1.5
 
 
 def make_app(
-    runs: ShownRuns,
-    access: Access,
-    labelling: Labelling = ANYBODY,
-    launcher: Launcher | None = None,
+    runs: ShownRuns, access: Access, labelling: Labelling = ANYBODY, launcher: Launcher | None = None
 ) -> Guard:
     """Make the application.
 
     Args:
-        runs: what it shows.
         access: what requests must bring.
         labelling: who labels, and how.
         launcher: starts runs, and knows what may be started and talked to; None: nothing.
@@ -145,7 +141,6 @@ def make_server(
     """Make the server; `serve` runs it.
 
     Args:
-        runs: what is shown.
         listening: where.
         when_ready: is called when requests are answered.
         labelling: who labels, and how.

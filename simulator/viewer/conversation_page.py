@@ -146,7 +146,6 @@ class ShownFinding:
     evidence: CitedEvidence | None = None
     """The passage or words that it cites; None: it cites nothing."""
     quoted: str = ""
-    """That sentence."""
 
     @property
     def address(self) -> str:

@@ -105,7 +105,6 @@ class RunIndex:
     """The index of one run folder. Reading it and growing it may happen at the same time.
 
     Args:
-        folder: the run.
         base: folder for indices; None: one in the cache folder.
     """
 
@@ -190,7 +189,6 @@ class RunIndex:
 
         Args:
             chat: the conversation from which is looked.
-            turn: the turn in it.
             forward: whether the next one is wanted.
         """
         sign, order = (">", "") if forward else ("<", "DESC")

@@ -159,7 +159,6 @@ def list_conversations(
     """Return how many conversations there are of a kind, and some of them, in the order of their ends.
 
     Args:
-        db: the index.
         chatbot: only its conversations; empty: of all.
         persona: only conversations with it; empty: with all.
         flagged: only those with a flagged turn.
@@ -195,10 +194,7 @@ def fetch_at_once(
     """Return the rows of a query in one step.
 
     Args:
-        db: the index.
-        columns: what a row has.
         query: the rest of the query, from `FROM`.
-        values: its parameters.
     """
     row = f"SELECT json_array({', '.join(columns)}) AS row {query}"
     (found,) = db.execute(f"SELECT json_group_array(json(row)) FROM ({row})", values).fetchone()  # noqa: S608 - ours

@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hallulab.scenarios.datasets.annotations import (
-    TurnPlace,
-)
+from hallulab.scenarios.datasets.annotations import TurnPlace
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically
 from hallulab.scenarios.files.data_files import check_record, read_text

@@ -118,10 +118,6 @@ def map_shown(reply: str) -> list[int]:
 def read_key(key: Key, found: tuple[Conversation, Sequence[Verdict]] | None) -> dict[str, Any]:
     """Return the fields of a mark: flags by their words, and places in the reply as it is stored.
 
-    Args:
-        key: what the page sent.
-        found: the conversation and the verdicts on it.
-
     Raises:
         UsageError: the turn does not have that flag, or the reply has other words there.
     """
@@ -193,11 +189,7 @@ def describe_turn(
     """Return what somebody said of a turn: of its flags, what was missed, and the line that came of it."""
     summed = sum_up(marks)
     flags = [
-        {
-            "flag": flag.id,
-            "stands": flag.start is not None,
-            "mark": None if mark is None else mark.kind,
-        }
+        {"flag": flag.id, "stands": flag.start is not None, "mark": None if mark is None else mark.kind}
         for verdict in verdicts
         for flag in [identify_flag(verdict.detector, span) for span in verdict.spans or ()]
         for mark in [summed.judged.get(flag)]
@@ -213,9 +205,7 @@ def describe_decision(desk: Desk, marks: Sequence[FlagMark], place: TurnPlace) -
     """Return the decision on a turn in the form of a labelled turn: marks, and the line that they gave.
 
     Args:
-        desk: the adjudicator's.
         marks: the adjudicator's, that were not taken back.
-        place: the turn.
     """
     own = [mark for mark in marks if mark.place == place and mark.adjudicates]
     line = desk.read_decisions().get(place)

@@ -86,7 +86,6 @@ class Launcher:
         """Start a run, or go on with one, and return its folder.
 
         Args:
-            experiment: what is run.
             text: its experiment file.
             folder: that of the run to go on with; None: a new one is made.
 

@@ -23,8 +23,6 @@ class LentRuns:
 
     Args:
         experiment: its chatbots and detectors take part.
-        settings: how its models are asked.
-        idle_s: see `IDLE_S`.
     """
 
     def __init__(self, experiment: Experiment, settings: RunSettings, idle_s: float = IDLE_S) -> None:

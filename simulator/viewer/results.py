@@ -152,9 +152,7 @@ class CorrectedNumbers:
         """Return the numbers of a run.
 
         Args:
-            folder: the run.
             detector: whose numbers are corrected; else the first detector that scored turns.
-            conversations: how many the run has.
 
         Raises:
             UsageError: the run is too big, no detector scored a turn, or a file is wrong.

@@ -138,8 +138,7 @@ async def test_a_wrong_or_unchecked_name_gives_a_warning(
 
 
 @pytest.mark.parametrize(
-    ("told", "root"),
-    [(" a\nb ", "a b"), ("", None), ("x" * 4097, None), ("\ud800", "\ufffd")],
+    ("told", "root"), [(" a\nb ", "a b"), ("", None), ("x" * 4097, None), ("\ud800", "\ufffd")]
 )
 async def test_a_root_is_taken_as_text_that_can_be_kept(told: str, root: str | None) -> None:
     assert (await asked("m", told)).get().root == root

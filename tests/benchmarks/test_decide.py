@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.decide import (
-    SETTINGS,
-    Setting,
-    follow,
-    measure,
-    plan_persons,
-)
+from benchmarks.decide import SETTINGS, Setting, follow, measure, plan_persons
 from hallulab.simulator.records.experiment_fields import BATCH
 from hallulab.simulator.statistics.sequence import Decider
 from tests.places import ROOT

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.declining import (
-    Agreement,
-    ReadReply,
-    compare_replies,
-    compare_sentences,
-    main,
-    read_labels,
-)
+from benchmarks.declining import Agreement, ReadReply, compare_replies, compare_sentences, main, read_labels
 from tests.places import ROOT
 
 REPLIES = read_labels(ROOT / "tests" / "recordings" / "labelled" / "declining.jsonl.gz")

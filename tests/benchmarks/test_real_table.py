@@ -15,14 +15,7 @@ import benchmarks
 from benchmarks.detectors_table.__main__ import DETECTORS, LIMIT, main
 from benchmarks.detectors_table.measure import TableArguments
 from benchmarks.detectors_table.samples import FOLDER, KEPT, sample
-from benchmarks.detectors_table.table import (
-    CONSTRAINTS,
-    READ,
-    deciding,
-    table_in,
-    what_changed,
-    write_page,
-)
+from benchmarks.detectors_table.table import CONSTRAINTS, READ, deciding, table_in, what_changed, write_page
 from tests.benchmarks.labelled_folder import write_data
 from tests.edited_code import Edit
 
@@ -230,10 +223,7 @@ def test_a_table_with_recordings_that_do_not_fit_is_not_put_into_the_docs(copy: 
             ("--base-url", "http://127.0.0.1:9/v1"),
             "--docs: the docs have the table of the whole repository. Leave out --base-url.",
         ),
-        (
-            ("--docs", "none.md"),
-            "--docs none.md: this is no page with a title, an introduction and a table.",
-        ),
+        (("--docs", "none.md"), "--docs none.md: this is no page with a title, an introduction and a table."),
         (
             ("--docs", "constraints.txt"),
             "--docs constraints.txt: this is no page with a title, an introduction and a table.",

@@ -37,10 +37,7 @@ def count(judgements: Sequence[Judgement]) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.parametrize(
     ("kind", "counts"),
-    [
-        ("metarag", {"agrees with opposites": (12, 19)}),
-        ("halludetect", {"filters nothing": (13, 14)}),
-    ],
+    [("metarag", {"agrees with opposites": (12, 19)}), ("halludetect", {"filters nothing": (13, 14)})],
 )
 async def test_the_recorded_1_5b_model_shows_the_signs(
     kind: str, counts: dict[str, tuple[int, int]], monkeypatch: pytest.MonkeyPatch
@@ -63,10 +60,7 @@ async def test_the_recorded_1_5b_model_shows_the_signs(
 @pytest.mark.parametrize(
     ("judging", "counts"),
     [
-        (
-            Judging("gold", "a model", "gold", "metarag", limit=16),
-            {"agrees with opposites": (0, 51)},
-        ),
+        (Judging("gold", "a model", "gold", "metarag", limit=16), {"agrees with opposites": (0, 51)}),
         (Judging("gold", "a model", "gold", "halludetect"), {"filters nothing": (71, 88)}),
     ],
     ids=["metarag", "halludetect"],

@@ -53,12 +53,7 @@ def purposes(reply: Reply) -> list[str]:
             ["reformulated_query", "draft", "claims", "verdicts", "final"],
             "It opens at 7.",
         ),
-        (
-            "agent",
-            ["reformulate", "route", "answer"],
-            ["reformulated_query", "route", "draft"],
-            DRAFT,
-        ),
+        ("agent", ["reformulate", "route", "answer"], ["reformulated_query", "route", "draft"], DRAFT),
     ],
 )
 async def test_a_reply_takes_these_calls_and_leaves_these_steps(

@@ -94,10 +94,7 @@ def making_theirs() -> Any:
 
 @pytest.mark.parametrize(
     ("error", "told"),
-    [
-        (KeyError("no\nkey"), "KeyError: 'no\\nkey'"),
-        (ValueError("no\n  water"), "ValueError: no water"),
-    ],
+    [(KeyError("no\nkey"), "KeyError: 'no\\nkey'"), (ValueError("no\n  water"), "ValueError: no water")],
 )
 def test_a_constructor_that_raises_is_one_sentence(
     offered: list[EntryPoint], error: Exception, told: str

@@ -27,16 +27,7 @@ from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.chats.record import DetectedSpan, Marked
 from hallulab.scenarios.packs import markdown
 from hallulab.scenarios.packs.goals import GoalLabel
-from hallulab.scenarios.packs.kinds import (
-    html,
-    mail,
-    number_formats,
-    pdf,
-    pdf_lines,
-    rtf,
-    table_text,
-    word,
-)
+from hallulab.scenarios.packs.kinds import html, mail, number_formats, pdf, pdf_lines, rtf, table_text, word
 from hallulab.scenarios.packs.pack import Document, Persona
 from hallulab.scenarios.text import (
     chunking,

@@ -67,9 +67,7 @@ def test_rows_and_frames_are_judged(chats: Any) -> None:
     assert (run.path / "report.html").is_file()
 
 
-def test_without_a_model_the_log_says_what_that_is_worth(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_without_a_model_the_log_says_what_that_is_worth(caplog: pytest.LogCaptureFixture) -> None:
     pandas.DataFrame(ROWS).to_json("chats.jsonl", orient="records", lines=True)
     run = hallulab.judge("chats.jsonl", out="mine", quiet=True)
     assert list_flags(run) == [("combined", True), ("combined", False)]

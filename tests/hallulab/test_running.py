@@ -15,11 +15,7 @@ from tests.places import RECORDINGS, ROOT
 from tests.test_examples import blocks
 
 DEMO = ROOT / "examples" / "demo.yaml"
-RECORDED = {
-    "model": "qwen2.5-coder-1.5b",
-    "replay": RECORDINGS / "demo.jsonl.gz",
-    "quiet": True,
-}
+RECORDED = {"model": "qwen2.5-coder-1.5b", "replay": RECORDINGS / "demo.jsonl.gz", "quiet": True}
 MINE = """
 def reply(messages):
     return {"reply": "It is 500.", "passages": ["It is 200."]}

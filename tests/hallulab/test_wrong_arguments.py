@@ -74,10 +74,7 @@ def test_no_reply_gives_no_judgement() -> None:
 @pytest.mark.parametrize(
     ("views", "said"),
     [
-        (
-            [GIVEN, {"question": "The fee?"}],
-            "item 1 of `views`: `passages` is missing. Give a TurnView",
-        ),
+        ([GIVEN, {"question": "The fee?"}], "item 1 of `views`: `passages` is missing. Give a TurnView"),
         ([{**GIVEN, "passage": "x"}], "item 0 of `views`: `passage` is none of a reply. Give "),
         ([{**GIVEN, "reply": 5}], "item 0 of `views`: `reply` is wrong: input should be a valid str"),
         ([{**GIVEN, "passages": [5]}], "item 0 of `views`: `passages.0"),

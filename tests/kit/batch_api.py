@@ -114,9 +114,7 @@ class BatchApi:
 
 
 @contextmanager
-def serve_batch_api(
-    answer: Callable[[dict[str, Any]], dict[str, Any]] = completion,
-) -> Iterator[BatchApi]:
+def serve_batch_api(answer: Callable[[dict[str, Any]], dict[str, Any]] = completion) -> Iterator[BatchApi]:
     """Serve a model called `stub` that answers at once and in batches.
 
     Args:

@@ -210,10 +210,7 @@ PROVIDERS: tuple[Provider, ...] = (
         rules=(refuse_open_schemas,),
         headers={"api-key": "key"},
         query={"api-version": "2024-10-21"},
-        options={
-            "headers": {"api-key": "${AZURE_OPENAI_API_KEY}"},
-            "query": {"api-version": "2024-10-21"},
-        },
+        options={"headers": {"api-key": "${AZURE_OPENAI_API_KEY}"}, "query": {"api-version": "2024-10-21"}},
     ),
     Provider(
         "Anthropic",

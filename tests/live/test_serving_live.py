@@ -34,10 +34,7 @@ def one_server_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 async def test_it_answers_follows_a_schema_and_gives_token_probabilities() -> None:
-    async with (
-        serve(MODEL) as served,
-        AsyncOpenAI(base_url=served.base_url, api_key="none") as client,
-    ):
+    async with serve(MODEL) as served, AsyncOpenAI(base_url=served.base_url, api_key="none") as client:
         plain = await client.chat.completions.create(
             model=served.model,
             messages=[{"role": "user", "content": "What is the capital of France?"}],

@@ -81,11 +81,7 @@ def test_what_is_plausible_is_taken() -> None:
 
 @pytest.mark.parametrize(
     ("indices", "complaint"),
-    [
-        ((1,), "`turns.0.index` is 1"),
-        ((0, 0), "`turns.1.index` is 0"),
-        ((0, 2, 1), "`turns.1.index` is 2"),
-    ],
+    [((1,), "`turns.0.index` is 1"), ((0, 0), "`turns.1.index` is 0"), ((0, 2, 1), "`turns.1.index` is 2")],
 )
 def test_turns_are_numbered_in_order(indices: tuple[int, ...], complaint: str) -> None:
     turns = [{**TURN, "index": index} for index in indices]

@@ -18,7 +18,6 @@ HHEM_PROMPT = (
 )
 """Prompt on which the model was trained: it understands no other."""
 PREFIX = "t5."
-"""Prefix of the names of the weights."""
 CONSISTENT = 1
 """The class whose probability is the model's score."""
 FOUNDATION = "google/flan-t5-base"

@@ -61,12 +61,7 @@ class Worker:
         chunks = [
             chunk
             for passage in request["passages"]
-            for chunk in split_chunks(
-                passage["text"],
-                passage["sentences"],
-                self._chunk_size,
-                self._length,
-            )
+            for chunk in split_chunks(passage["text"], passage["sentences"], self._chunk_size, self._length)
         ]
         reply = request["reply"]
         if not chunks or not reply["sentences"]:

@@ -96,7 +96,6 @@ def require_labels(labels: Mapping[int, str], order: Sequence[str]) -> None:
     The package never looks at a model's own labels: with another order, it reads contradiction as entailment.
 
     Args:
-        labels: the model's, by class.
         order: what the package calls the classes, from class 0 on.
     """
     named = [labels[number] for number in sorted(labels)]

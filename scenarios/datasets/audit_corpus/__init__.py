@@ -110,8 +110,4 @@ def load_audit_corpus(request: LoadRequest) -> LabelledData:
     return LabelledData(tuple(replies))
 
 
-INFO = DatasetInfo(
-    load=load_audit_corpus,
-    levels=("reply", "sentence", "span"),
-    licence="Apache-2.0",
-)
+INFO = DatasetInfo(load=load_audit_corpus, levels=("reply", "sentence", "span"), licence="Apache-2.0")

@@ -38,7 +38,6 @@ def decode(content: bytes, declared: str | None = None) -> tuple[str, str]:
     """Return a text, and the encoding that it was read in.
 
     Args:
-        content: the text's bytes.
         declared: a label of the encoding, as the text has it. `iso-8859-1` and `ascii` mean windows-1252, as
             the WHATWG's encoding standard says. A text of UTF-8 that an editor left with such a label is read
             as UTF-8: hardly any other text is valid UTF-8.

@@ -18,7 +18,6 @@ from hallulab.scenarios.packs.documents import Boundary, list_entries
 DOMAIN = Path("data/tau2/domains/banking_knowledge")
 """The folder of the domain in a checkout of tau2-bench."""
 LICENCE = "LICENSE"
-"""The file of the licence in a checkout."""
 LARGEST = 2_000_000
 """Bytes of a file at most; the largest one has 12,000."""
 SCHEMA = "the README of tau2-bench"

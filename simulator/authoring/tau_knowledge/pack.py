@@ -64,7 +64,6 @@ async def write_tau_knowledge(
     customer's goals among those that are not chosen yet, until there are `documents`.
 
     Args:
-        folder: the checkout.
         target: a new or empty folder.
         documents: number of documents; None: all.
         users: number of customers at most; None: all that the rules can read.

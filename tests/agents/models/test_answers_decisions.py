@@ -7,16 +7,8 @@ from pathlib import Path
 import pytest
 
 from hallulab.agents.models.abilities import Capabilities
-from hallulab.agents.models.answers import (
-    Completion,
-    UnlikelyOptions,
-    UnparseableAnswer,
-)
-from hallulab.agents.models.decisions import (
-    printed_option,
-    share_of_tokens,
-    share_of_words,
-)
+from hallulab.agents.models.answers import Completion, UnlikelyOptions, UnparseableAnswer
+from hallulab.agents.models.decisions import printed_option, share_of_tokens, share_of_words
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.log_probabilities import Likely
 from hallulab.agents.models.model import ModelPool

@@ -194,8 +194,7 @@ async def test_a_missing_key_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     pool = pool_at(Dead(), url="https://models.example/v1")
     with pytest.raises(
-        UsageError,
-        match=r"models\.example/v1 needs an API key: set the environment variable OPENAI_API_KEY",
+        UsageError, match=r"models\.example/v1 needs an API key: set the environment variable OPENAI_API_KEY"
     ):
         await pool.session("chatbot").text("generate", QUESTION)
 

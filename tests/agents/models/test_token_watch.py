@@ -68,8 +68,7 @@ async def test_an_answer_is_waited_for_while_tokens_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["vllm:prompt_tokens_total", "vllm:kv_cache_usage_perc", "vllm:num_requests_running"],
+    "name", ["vllm:prompt_tokens_total", "vllm:kv_cache_usage_perc", "vllm:num_requests_running"]
 )
 def test_reading_a_prompt_is_work_too(name: str) -> None:
     @at_once

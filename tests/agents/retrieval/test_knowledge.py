@@ -148,10 +148,7 @@ ROOM = "Make room, or set HALLULAB_CACHE to a folder with room, and start again.
             f"Unable to open file {'/long' * 99}: No (os error 24)",
             ": this process has too many open files. Lower --concurrency, or raise the limit (ulimit -n).",
         ),
-        (
-            f"Unable to open file {'/long' * 99}: No (os error 28)",
-            f" (No space left on device). {ROOM}",
-        ),
+        (f"Unable to open file {'/long' * 99}: No (os error 28)", f" (No space left on device). {ROOM}"),
     ],
 )
 async def test_a_disk_that_fails_while_building_is_one_sentence_without_the_paths_before_it(

@@ -9,10 +9,7 @@ from hallulab.agents.retrieval.knowledge import reformulate, tidy_query
 from hallulab.scenarios.transcript import Message
 from hallulab.testing.scripted import last_user, scripted_pool
 
-HISTORY = (
-    Message(role="user", text="Is the pool open?"),
-    Message(role="assistant", text="Yes, until 8 pm."),
-)
+HISTORY = (Message(role="user", text="Is the pool open?"), Message(role="assistant", text="Yes, until 8 pm."))
 
 
 async def test_the_dialogue_is_asked_about_and_the_answer_tidied() -> None:

@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hallulab.detectors.combined.copying import COPY_FEATURES, measure_copying
-from hallulab.detectors.combined.model import (
-    TASKS,
-    compute_mean_max_min,
-    measure_all,
-    summarize_word_scores,
-)
+from hallulab.detectors.combined.model import TASKS, compute_mean_max_min, measure_all, summarize_word_scores
 from hallulab.detectors.features.batch import ReplyWithEvidence, make_batch
 from hallulab.detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
 from hallulab.detectors.features.features import PAPER_FEATURES

@@ -153,8 +153,7 @@ def features_of(reply: str, evidence: str) -> Features:
 
 
 @pytest.mark.parametrize(
-    ("method", "expected"),
-    [("lexical", 1 / 2), ("tfidf", 1 - 2 / 4), ("nli-rules", 1.0)],
+    ("method", "expected"), [("lexical", 1 / 2), ("tfidf", 1 - 2 / 4), ("nli-rules", 1.0)]
 )
 def test_rules_turn_features_into_risks(method: Method, expected: float) -> None:
     features = features_of("Bread costs 7 or 8.", "Bread costs 3 euros.")

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 
 from hallulab.detectors.features.extended import EXTRA_FEATURES, WORD_FEATURES
-from hallulab.detectors.features.features import (
-    KNOWN,
-    MISMATCH,
-    NOVEL,
-    PAPER_FEATURES,
-    Features,
-    measure,
-)
+from hallulab.detectors.features.features import KNOWN, MISMATCH, NOVEL, PAPER_FEATURES, Features, measure
 from hallulab.detectors.features.matching import DocumentFrequency, make_terms, match_by_bm25
 from tests.detectors.features.material import batch
 

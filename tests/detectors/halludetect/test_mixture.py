@@ -136,12 +136,7 @@ async def test_what_the_user_said_needs_no_question() -> None:
 
 @pytest.mark.parametrize(
     ("severities", "score", "kept"),
-    [
-        ([1.0, 4.2, 4.0], 4.5, [1, 2]),
-        ([1.0, 4.2, 4.0], 3.9, []),
-        ([1.0, 3.0, 2.0], 4.0, [1]),
-        ([], 5.0, []),
-    ],
+    [([1.0, 4.2, 4.0], 4.5, [1, 2]), ([1.0, 4.2, 4.0], 3.9, []), ([1.0, 3.0, 2.0], 4.0, [1]), ([], 5.0, [])],
 )
 def test_sentences_are_kept_of_flagged_replies(
     severities: list[float], score: float, kept: list[int]

@@ -47,11 +47,7 @@ def test_a_majority_is_more_than_half() -> None:
 
 
 def test_items_are_emails_and_digits() -> None:
-    assert find_details("Call +91 98450-12345 or A.B@mail.com by 5.") == {
-        "919845012345",
-        "a.b@mail.com",
-        "5",
-    }
+    assert find_details("Call +91 98450-12345 or A.B@mail.com by 5.") == {"919845012345", "a.b@mail.com", "5"}
 
 
 @pytest.mark.parametrize(

@@ -351,10 +351,7 @@ def test_the_version_follows_options_and_models() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"mutation": 2},
-            "detector metarag: there is no option `mutation` .*; there are: mutations, tau",
-        ),
+        ({"mutation": 2}, "detector metarag: there is no option `mutation` .*; there are: mutations, tau"),
         ({"mutations": 0}, "option `mutations`: input should be greater than or equal to 1"),
         ({"verifiers": ["gpt"]}, "no model named 'gpt'"),
     ],

@@ -20,9 +20,7 @@ from hallulab.testing.scripted import last_user, scripted_pool
 
 FACT = "The pool opens at 6."
 VIEW = TurnView(
-    question="When?",
-    passages=(Passage(id="a#0", document="a", text="The pool opens at 6."),),
-    reply=FACT,
+    question="When?", passages=(Passage(id="a#0", document="a", text="The pool opens at 6."),), reply=FACT
 )
 VARIANTS = (FACT, "one", "two", "three", "four")
 """The fact itself, two synonyms, two antonyms."""
@@ -62,11 +60,7 @@ def mostly(word: str) -> st.SearchStrategy[Shares]:
     others = [other for other in ("YES", "NO", "NOT") if other != word]
     noise = st.tuples(st.floats(0, NOISE), st.floats(0, 1))
     return noise.map(
-        lambda off: {
-            word: 1 - off[0],
-            others[0]: off[0] * off[1],
-            others[1]: off[0] * (1 - off[1]),
-        }
+        lambda off: {word: 1 - off[0], others[0]: off[0] * off[1], others[1]: off[0] * (1 - off[1])}
     )
 
 

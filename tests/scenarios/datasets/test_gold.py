@@ -217,10 +217,7 @@ def settle(turn: int, *spans: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def differ(turn: int) -> list[dict[str, Any]]:
-    return [
-        {**note("c1", turn, "a", SPAN), "annotator": ASHA},
-        {**note("c1", turn, "b"), "annotator": BEN},
-    ]
+    return [{**note("c1", turn, "a", SPAN), "annotator": ASHA}, {**note("c1", turn, "b"), "annotator": BEN}]
 
 
 @pytest.mark.parametrize("first", [True, False])

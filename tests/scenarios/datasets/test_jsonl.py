@@ -86,10 +86,7 @@ def test_unlabelled_lines_are_left_out_and_counted(tmp_path: Path) -> None:
             "the label is true, yet spans is [], which says nowhere; leave spans out if nobody knows where. "
             "Correct it; see docs/labelled-data.md.",
         ),
-        (
-            {"passages": []},
-            "passages: is empty; give at least 1. Correct it; see docs/labelled-data.md.",
-        ),
+        ({"passages": []}, "passages: is empty; give at least 1. Correct it; see docs/labelled-data.md."),
     ],
 )
 def test_a_wrong_line_of_ours_is_refused(tmp_path: Path, change: dict[str, Any], complaint: str) -> None:

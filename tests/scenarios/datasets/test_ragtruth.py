@@ -185,10 +185,7 @@ def test_an_unknown_option_is_refused(tmp_path: Path, dataset: str, complaint: s
             "the label [6, 10) is no stretch of the reply, which has 5 characters. "
             "Correct it; see docs/labelled-data.md.",
         ),
-        (
-            {"labels": [{"start": 0}]},
-            "labels.0.end: this key is missing. Add it; see docs/labelled-data.md.",
-        ),
+        ({"labels": [{"start": 0}]}, "labels.0.end: this key is missing. Add it; see docs/labelled-data.md."),
     ],
 )
 def test_a_wrong_response_is_refused(tmp_path: Path, change: dict[str, Any], complaint: str) -> None:

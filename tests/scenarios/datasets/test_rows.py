@@ -52,10 +52,7 @@ def test_our_own_names_say_nothing(tmp_path: Path) -> None:
             {"label": True, "faithful": True},
             "`label` and `faithful` could both be the label. Delete or rename one.",
         ),
-        (
-            {"label": 0.7},
-            "label: 0.7 is no label. Give `label`: true for a hallucinated reply, else false.",
-        ),
+        ({"label": 0.7}, "label: 0.7 is no label. Give `label`: true for a hallucinated reply, else false."),
         (
             {"spans": [{"start": 0, "end": 2, "text": "6 euros"}]},
             "spans: the label [0, 2) has the words '6 euros', and 'It' stands there, counted in "

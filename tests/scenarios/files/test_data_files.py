@@ -68,10 +68,7 @@ class Line(Frozen):
             '{"needed": "x", "parts": {}}',
             "parts: must be a list, not keys with values. Correct it; see docs/x.md.",
         ),
-        (
-            '{"needed": "x", "pair": ["y"]}',
-            "pair: has 1; give at least 2. Correct it; see docs/x.md.",
-        ),
+        ('{"needed": "x", "pair": ["y"]}', "pair: has 1; give at least 2. Correct it; see docs/x.md."),
         (
             '{"needed": "x", "code": "y"}',
             "code: string should match pattern '^z$'. Correct it; see docs/x.md.",

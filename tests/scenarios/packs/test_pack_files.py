@@ -123,11 +123,7 @@ def test_what_the_scenario_names_must_be_there(pack: Path) -> None:
             "line 1: schema: version 2 is unknown; this hallulab reads version 1. "
             "Write `schema: 1`, or update hallulab.",
         ),
-        (
-            "schema: 1\n",
-            "",
-            "line 1: schema: this key is missing. Add it; see docs/scenario-packs.md.",
-        ),
+        ("schema: 1\n", "", "line 1: schema: this key is missing. Add it; see docs/scenario-packs.md."),
         (
             "title: Tiny",
             "titel: Tiny",
@@ -164,11 +160,7 @@ def test_what_the_scenario_names_must_be_there(pack: Path) -> None:
             "line 5: identity_thresholds.heat: no document has this topic, "
             "so the threshold would never apply. Correct or remove it.",
         ),
-        (
-            SCENARIO,
-            "",
-            "line 1: schema: this key is missing. Add it; see docs/scenario-packs.md.",
-        ),
+        (SCENARIO, "", "line 1: schema: this key is missing. Add it; see docs/scenario-packs.md."),
         *(
             (
                 SCENARIO,

@@ -48,10 +48,7 @@ def test_the_main_verb_is_turned_round_or_nothing(sentence: str, expected: str |
         ("Entry is free if you are under 14.", ["Entry is free unless you are under 14."]),
         (
             "You pay nothing at the gate if you are a child.",
-            [
-                "You pay nothing at the gate unless you are a child.",
-                "You pay nothing at the gate.",
-            ],
+            ["You pay nothing at the gate unless you are a child.", "You pay nothing at the gate."],
         ),
         (
             "If the gate is shut, you can ring the bell outside.",
@@ -134,8 +131,5 @@ def test_a_number_too_long_to_be_counted_with_is_left_as_it_is(digits: int) -> N
         f"It is {number}.5 or 1,{number}",
     ):
         generator = random.Random(0)
-        edits = [
-            *generate_number_edits(sentence, generator),
-            *generate_reference_edits(sentence, generator),
-        ]
+        edits = [*generate_number_edits(sentence, generator), *generate_reference_edits(sentence, generator)]
         assert all(edit.start >= sentence.index(number) + digits for edit in edits)

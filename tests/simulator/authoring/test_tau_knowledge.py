@@ -115,10 +115,7 @@ WRONG: list[tuple[dict[str, Any] | str, str]] = [
     (make_user("task_7", {"task": "x"}, ["d"]), "user_scenario.instructions: must be text, not an object."),
     (make_user("task_7", LOST, []), "required_documents: "),
     (make_user("task_7", LOST, ["x"]), 'required_documents: no document has the id "x". Correct it, or'),
-    (
-        make_user("Task-001", LOST, [POND]),
-        "id: would be called task-001, as that",
-    ),
+    (make_user("Task-001", LOST, [POND]), "id: would be called task-001, as that"),
     (make_user("../..", LOST, [POND]), "id: has no letter and no digit"),
 ]
 

@@ -64,10 +64,7 @@ REPLIES = turns([True, False], [True, True], [False, False])
 
 def test_a_conversation_without_a_flag_has_no_precision_and_one_without_hallucination_no_recall() -> None:
     found = score_conversations(deciding("a", REPLIES, [True, True, False, False, False, True]), "turns")
-    assert found == {
-        "precision": {"chat-0": 0.5, "chat-2": 0.0},
-        "recall": {"chat-0": 1.0, "chat-1": 0.0},
-    }
+    assert found == {"precision": {"chat-0": 0.5, "chat-2": 0.0}, "recall": {"chat-0": 1.0, "chat-1": 0.0}}
 
 
 def test_a_turn_that_was_not_scored_is_no_miss() -> None:
@@ -141,11 +138,7 @@ def test_with_gold_spans_each_hallucination_is_counted() -> None:
     replies = marked([[(0, 3), (8, 13)], []])
     found = report(flagging("a", replies, [(0, 7), (14, 18), (19, 23)], []))
     # One of three flagged spans meets a gold one; one of two gold ones is met.
-    assert (found.counted, found.rows[0].precision, found.rows[0].recall) == (
-        "spans",
-        0.333333,
-        0.5,
-    )
+    assert (found.counted, found.rows[0].precision, found.rows[0].recall) == ("spans", 0.333333, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,7 @@ from hallulab.detectors.base.thresholds import GroupCounts, UnitCounts
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.transcript import Judgement
 from hallulab.simulator.bench.evaluate import Evaluation
-from hallulab.simulator.calibration.fit import (
-    FittedThreshold,
-    count_groups,
-    find_best_cut,
-    fit_threshold,
-)
+from hallulab.simulator.calibration.fit import FittedThreshold, count_groups, find_best_cut, fit_threshold
 from tests.builders import labelled, places
 from tests.simulator.bench.material import FAILED, evaluation, judged
 

@@ -142,12 +142,7 @@ def test_another_guideline_that_names_another_chatbot_is_warned_of(
     assert json.loads(run.report.read_text())["other_winners"] == [
         {
             "detector": "d",
-            "labels": {
-                "annotator": "person",
-                "guideline": "loose",
-                "turns": 10,
-                "adjudicates": False,
-            },
+            "labels": {"annotator": "person", "guideline": "loose", "turns": 10, "adjudicates": False},
             "lowest": "a",
             "lowest_by_them": "b",
         }

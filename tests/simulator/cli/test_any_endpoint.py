@@ -51,16 +51,8 @@ def run(pack: Path, url: str, out: Path, *more: str | Path) -> Ended:
     ("limit", "differs", "line"),
     [
         (ignoring(), {}, "log-probabilities, JSON schema, seed kept."),
-        (
-            refusing("logprobs"),
-            {"decisions": "printed word"},
-            "printed word, JSON schema, seed kept.",
-        ),
-        (
-            ignoring("logprobs"),
-            {"decisions": "printed word"},
-            "printed word, JSON schema, seed kept.",
-        ),
+        (refusing("logprobs"), {"decisions": "printed word"}, "printed word, JSON schema, seed kept."),
+        (ignoring("logprobs"), {"decisions": "printed word"}, "printed word, JSON schema, seed kept."),
         (ignoring("seed"), {"seed": "ignored"}, "log-probabilities, JSON schema, seed ignored."),
         (refusing("seed"), {"seed": "refused"}, "log-probabilities, JSON schema, seed refused."),
         (

@@ -77,11 +77,7 @@ def run(tmp_path: Path) -> Path:
     ],
 )
 def test_on_the_command_line(
-    hallulab: CommandLine,
-    run: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    said: str,
+    hallulab: CommandLine, run: Path, monkeypatch: pytest.MonkeyPatch, command: str, said: str
 ) -> None:
     (run.parent / "chats.csv").write_text("question,answer\nHow long?,Three minutes.\n")
     monkeypatch.chdir(run.parent)

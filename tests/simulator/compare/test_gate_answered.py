@@ -35,11 +35,7 @@ def test_a_run_that_declines_what_it_answered_is_blocked_without_any_hallucinati
     [line] = result.lines
     assert (line.answered_before, line.answered, line.p_answered) == (1.0, 0.0, 1 / 64)
     assert [(check.rule, check.subject, check.message) for check in result.blocking] == [
-        (
-            "answered",
-            "bot",
-            "answered 100.0% → 0.0% of replies on 6 personas, p = 0.016; below 0.025 blocks",
-        )
+        ("answered", "bot", "answered 100.0% → 0.0% of replies on 6 personas, p = 0.016; below 0.025 blocks")
     ]
 
 
@@ -95,8 +91,5 @@ def test_a_floor_blocks_whatever_the_baseline_answered() -> None:
 def test_an_unknown_share_is_above_no_floor() -> None:
     thanks = run_of(*[0] * 6, reply="You're welcome!")
     assert [(check.outcome, check.message) for check in judge(thanks, thanks, min_answered=0.0).blocking] == [
-        (
-            "not comparable",
-            "answered unknown, the rules read no reply; at least 0.0% is needed",
-        )
+        ("not comparable", "answered unknown, the rules read no reply; at least 0.0% is needed")
     ]

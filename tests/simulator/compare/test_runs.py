@@ -5,12 +5,7 @@ import json
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.simulator.compare.runs import (
-    AverageCost,
-    RunsCompared,
-    compare_runs,
-    explain_not_comparable,
-)
+from hallulab.simulator.compare.runs import AverageCost, RunsCompared, compare_runs, explain_not_comparable
 from hallulab.simulator.compare.setup import ComponentSetup
 from hallulab.simulator.compare.summary import summarize_run
 from hallulab.simulator.records.folder import RunFolder

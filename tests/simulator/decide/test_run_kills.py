@@ -14,14 +14,7 @@ import yaml
 
 from hallulab.testing.scripted import ScriptedModel
 from tests.kit import forked_runs
-from tests.kit.kill_points import (
-    AfterReport,
-    InLine,
-    InReport,
-    Place,
-    count_differences,
-    journal_lines,
-)
+from tests.kit.kill_points import AfterReport, InLine, InReport, Place, count_differences, journal_lines
 from tests.kit.planted_rates import make_crowd, make_planted_script
 from tests.simulator.decide.planted_run import experiment_between, read_decision
 

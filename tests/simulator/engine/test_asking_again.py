@@ -34,9 +34,7 @@ def hold(chatbot: str, number: int) -> list[Conversation]:
     held = [conversation(f"{chatbot}{n}", ["one", "two"], chatbot, f"p{n}") for n in range(number)]
     return [
         chat.model_copy(
-            update={
-                "turns": tuple(turn.model_copy(update={"passages": PASSAGES}) for turn in chat.turns),
-            }
+            update={"turns": tuple(turn.model_copy(update={"passages": PASSAGES}) for turn in chat.turns)}
         )
         for chat in held
     ]
@@ -126,9 +124,7 @@ def test_passages_have_another_order_the_same_each_time() -> None:
     assert reorder_passages(late).passages == (*PASSAGES[1::-1], PASSAGES[2])
 
 
-def test_who_asks_a_model_has_another_seed_and_the_same_threshold(
-    tmp_path: Path,
-) -> None:
+def test_who_asks_a_model_has_another_seed_and_the_same_threshold(tmp_path: Path) -> None:
     pool, _ = scripted_pool(lambda body: "Yes")
     asked = Experiment.model_validate({"model": "scripted", "detectors": ["direct-judge", "lexical"]})
     taking = Participants(asked, load_scenario(str(make_pack(tmp_path / "pack"))), pool, True, 1)

@@ -43,10 +43,7 @@ def test_a_run_without_a_terminal_says_how_far_it_is(err: Err, monkeypatch: pyte
     hold(quiet=False)
     lines = err()
     assert "simulating turns 1/4 0:00:00" in lines
-    assert lines[-2:] == [
-        "simulating turns 3/3 0:00:00",
-        "judging turns 3/3 0:00:00",
-    ]
+    assert lines[-2:] == ["simulating turns 3/3 0:00:00", "judging turns 3/3 0:00:00"]
 
 
 def test_turns_of_a_conversation_under_way_are_still_to_be_judged(

@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from hallulab.simulator.metrics.agreement import DetectorAgreement, PairAgreement, describe_agreement
-from hallulab.simulator.statistics.agreement import (
-    compute_cohens_kappa,
-    compute_krippendorffs_alpha,
-)
+from hallulab.simulator.statistics.agreement import compute_cohens_kappa, compute_krippendorffs_alpha
 from tests.builders import conversation, scored, unscored
 from tests.simulator.counted import result
 

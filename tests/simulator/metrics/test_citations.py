@@ -150,10 +150,7 @@ def chat(id: str, replies: Sequence[str], chatbot: str = "vanilla", persona: str
 
 
 def test_citations_are_counted_by_chatbot_and_one_that_cites_nothing_has_no_share() -> None:
-    chats = [
-        chat("a", [f"{SEVEN} [1]. {LATE} [7].", "Yes [1]."]),
-        chat("b", [f"{SEVEN}."], "editor"),
-    ]
+    chats = [chat("a", [f"{SEVEN} [1]. {LATE} [7].", "Yes [1]."]), chat("b", [f"{SEVEN}."], "editor")]
     assert result(CitedPassages, chats, chatbots=["vanilla", "editor"]).citations == (
         CitationRow(
             chatbot="vanilla",
@@ -165,13 +162,7 @@ def test_citations_are_counted_by_chatbot_and_one_that_cites_nothing_has_no_shar
             not_there=1,
         ),
         CitationRow(
-            chatbot="editor",
-            citations=0,
-            judged=0,
-            coverage=None,
-            right=None,
-            right_ci95=None,
-            not_there=0,
+            chatbot="editor", citations=0, judged=0, coverage=None, right=None, right_ci95=None, not_there=0
         ),
     )
 

@@ -134,11 +134,7 @@ def test_planted_goals_are_counted_exactly() -> None:
 
 @pytest.mark.parametrize(
     ("reply", "right", "over_answered", "over_declined", "asked_back"),
-    [
-        (ANSWERS, 1 / 4, 1.0, 0.0, 0.0),
-        (DECLINES, 2 / 4, 0.0, 1.0, 0.0),
-        (ASKS, 1 / 4, 0.0, 0.0, 1.0),
-    ],
+    [(ANSWERS, 1 / 4, 1.0, 0.0, 0.0), (DECLINES, 2 / 4, 0.0, 1.0, 0.0), (ASKS, 1 / 4, 0.0, 0.0, 1.0)],
 )
 def test_a_bot_that_always_does_the_same_is_right_where_that_is_expected(
     reply: str, right: float, over_answered: float, over_declined: float, asked_back: float

@@ -109,15 +109,7 @@ def test_whose_noise_disagreements_are() -> None:
     given = {"chatbots": ["vanilla"], "detectors": ["a", "b"], "again": second}
     [row] = result(ExplainedDisagreements, CHATS, first, **given).disagreements
     assert row == DisagreementRow(
-        a="a",
-        b="b",
-        replies=11,
-        disagree=4,
-        by_a=1,
-        by_b=1,
-        by_both=1,
-        explained=0.75,
-        explained_ci95=None,
+        a="a", b="b", replies=11, disagree=4, by_a=1, by_b=1, by_both=1, explained=0.75, explained_ci95=None
     )
 
 

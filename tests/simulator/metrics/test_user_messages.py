@@ -27,11 +27,7 @@ def numbers(chats: Sequence[Conversation]) -> list[tuple[Any, ...]]:
 
 
 def test_messages_and_questions_are_counted_by_chatbot() -> None:
-    chats = [
-        chat("a", [ASKS, TELLS, TELLS]),
-        chat("b", [ASKS], persona="ravi"),
-        chat("c", [TELLS], "editor"),
-    ]
+    chats = [chat("a", [ASKS, TELLS, TELLS]), chat("b", [ASKS], persona="ravi"), chat("c", [TELLS], "editor")]
     assert numbers(chats) == [("vanilla", 2, 4, 1, 1.0, None), ("editor", 1, 1, 1, 0.0, None)]
 
 

@@ -68,10 +68,7 @@ def write_data(
     if not (folder / "pack").exists():
         write_dialogue_pack(folder / "pack", language)
         (folder / "experiment.yaml").write_text(FILE.format(turns=turns))
-    with (
-        words_for_vectors(),
-        ScriptedModel(script) as model,
-    ):
+    with words_for_vectors(), ScriptedModel(script) as model:
         wanted = DialogueOptions(
             number=number,
             out=folder / "data",

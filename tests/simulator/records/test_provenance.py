@@ -12,12 +12,7 @@ from hallulab.simulator.engine.models import list_asked_models
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions, Sources
-from hallulab.simulator.records.provenance import (
-    Provenance,
-    describe_sources,
-    identify_makers,
-    list_prompts,
-)
+from hallulab.simulator.records.provenance import Provenance, describe_sources, identify_makers, list_prompts
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation
 from tests.edited_code import Edit

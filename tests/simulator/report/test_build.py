@@ -238,10 +238,7 @@ FLAGGED = Flagged(
             "7 of 16 replies are flagged by both detectors, in this run most often those of a and b (3 of 4 "
             "each); 4 more were not scored by both detectors.",
         ),
-        (
-            {"by_all": 0, "example": None},
-            "None of 20 replies is flagged by both detectors.",
-        ),
+        ({"by_all": 0, "example": None}, "None of 20 replies is flagged by both detectors."),
         ({"scored": 0}, "None of 20 replies was scored by both detectors."),
     ],
 )

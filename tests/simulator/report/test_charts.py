@@ -32,10 +32,7 @@ def scored(value: float | None, ci95: tuple[float, float] | None = None, why: st
     [
         (scored(None), "a, d: not scored"),
         (scored(0.5, why="2 conversations; 6 needed"), "a, d: 0.50 (2 conversations; 6 needed)"),
-        (
-            scored(0.5, (0.25, 0.75), "all have the same TokAcc-1"),
-            "a, d: 0.50, 95% interval 0.25 to 0.75",
-        ),
+        (scored(0.5, (0.25, 0.75), "all have the same TokAcc-1"), "a, d: 0.50, 95% interval 0.25 to 0.75"),
     ],
 )
 def test_a_dot_has_its_number_in_words_with_the_interval_or_why_there_is_none(row: Row, title: str) -> None:
@@ -82,12 +79,7 @@ def line(
     detector: str = "d",
     tokens: float | None = None,
 ) -> Row:
-    found = {
-        "calls_per_reply": calls,
-        "tokens_per_reply": tokens,
-        "hpt_1": hpt,
-        "hpt_1_ci95": ci95,
-    }
+    found = {"calls_per_reply": calls, "tokens_per_reply": tokens, "hpt_1": hpt, "hpt_1_ci95": ci95}
     return empty_row(chatbot, detector).model_copy(update=found)
 
 

@@ -211,7 +211,7 @@ def test_rows_have_text_score_and_flag_of_each_detector() -> None:
     assert hint == Paragraph("All conversations, each with its worst reply; the worst first.")
     assert isinstance(table, GroupedTable)
     assert [column.label for column in table.columns] == [
-        *("Conversation", "Chatbot", "Worst reply", "d", "e", "Flagged"),
+        *("Conversation", "Chatbot", "Worst reply", "d", "e", "Flagged")
     ]
     [rows] = table.groups
     assert [[column.text(row) for column in table.columns] for row in rows] == [

@@ -135,9 +135,7 @@ def test_the_rate_of_a_run_is_its_seconds_over_those_that_were_at_once(
     )
 
 
-def test_the_requests_known_beforehand_are_near_those_of_a_recorded_run(
-    demo_replay: RunFolder,
-) -> None:
+def test_the_requests_known_beforehand_are_near_those_of_a_recorded_run(demo_replay: RunFolder) -> None:
     saved = demo_replay.read_experiment()
     assert saved is not None
     calls = sum(line.calls for line in read_report(demo_replay.report).of(CostSection).ledger)

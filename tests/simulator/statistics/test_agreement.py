@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from hallulab.simulator.statistics.agreement import (
-    MarkedUnit,
-    SpanAgreement,
-    compute_disorder,
-    compute_gamma,
-)
+from hallulab.simulator.statistics.agreement import MarkedUnit, SpanAgreement, compute_disorder, compute_gamma
 
 Places = Sequence[tuple[int, int, int]]
 

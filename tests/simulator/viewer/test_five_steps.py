@@ -45,10 +45,7 @@ def install(folder: Path) -> Path:
     source, environment = folder / "source", folder / "environment"
     for name in SOURCES:
         shutil.copytree(
-            ROOT / name,
-            source / name,
-            symlinks=True,
-            ignore=shutil.ignore_patterns("__pycache__", "shipped"),
+            ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "shipped")
         )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)

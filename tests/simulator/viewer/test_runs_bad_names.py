@@ -34,8 +34,7 @@ def test_the_page_of_all_runs_names_both_and_leads_to_both(asker: Asker) -> None
 
 
 @pytest.mark.parametrize(
-    "page",
-    ["", "/live", "/conversations", "/conversations/a", "/conversations/a/next/0", "/labels"],
+    "page", ["", "/live", "/conversations", "/conversations/a", "/conversations/a/next/0", "/labels"]
 )
 def test_its_own_pages_are_made(asker: Asker, page: str) -> None:
     bad = next(run.id for run in asker.runs.list() if run.name == BAD)

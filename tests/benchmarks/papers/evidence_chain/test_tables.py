@@ -91,8 +91,7 @@ def test_a_word_is_no_formula_of_a_spreadsheet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("splits", "test", "calibration"),
-    [(["train"] * 10, 3, 1), (["train"] * 8 + ["test"] * 2, 2, 2)],
+    ("splits", "test", "calibration"), [(["train"] * 10, 3, 1), (["train"] * 8 + ["test"] * 2, 2, 2)]
 )
 def test_ragtruth_is_divided_by_source_and_keeps_its_own_test_split(
     tmp_path: Path, splits: list[str], test: int, calibration: int
