@@ -14,7 +14,6 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hallulab.simulator.cli.options import add_command
 from hallulab.simulator.records.run_files import require_run
 
 
@@ -33,6 +32,8 @@ class LazyCommand:
 
     def build(self, name: str) -> Any:
         """Import the function, and return its parser."""
+        from hallulab.simulator.cli.options import add_command  # no help and no wrong folder needs it
+
         found = getattr(import_module(f"{__package__}.{self.module}"), self.function)
         if isinstance(found, typer.Typer):
             command: Any = typer.main.get_group(found)
