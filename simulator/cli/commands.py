@@ -137,6 +137,14 @@ class Commands(TyperGroup):
                 require_run(Path(args[1]))
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a value that it refuses is told without pydantic's words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
     def list_commands(self, ctx: typer.Context | None) -> list[str]:  # type: ignore[override]
         """Return the names of the commands that the help shows."""
         return [name for group in COMMANDS.values() for name in group]
