@@ -85,8 +85,8 @@ def _print_cases(part: NotableReplies, console: Console) -> None:
 def build_tables(table: GroupedTable, console: Console) -> Iterator[Table]:
     """Make a table of the columns that have a short heading, or several that are no wider than the console.
 
-    Each of several has some of the numbers, and begins with the columns that name its rows. On a narrow console
-    they are without the wide columns. If the groups have a name, it stands above each, and intervals stand
+    Each of several has some of the numbers, and begins with the columns that name its rows. On a narrow
+    console they are without the wide columns. If the groups have a name, it stands above each, and intervals stand
     below their values, as there is no room beside them.
     """
     narrow = console.width < NARROW

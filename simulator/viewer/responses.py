@@ -117,7 +117,7 @@ def refuse(reason: str, status: int = 400) -> Response:
 
 
 def refuse_visit(request: Request, reason: str, status: int) -> Response:
-    """Return a page that says why there is no other one, or its text to a script, which shows it in a page."""
+    """Return a page that says why there is no other one, or, for a script, its text."""
     if "text/html" not in request.headers.get("accept", ""):
         return refuse(reason, status)
     return answer_page("refused.html", status, title=NO_PAGE if status == 404 else "Failed", reason=reason)
