@@ -86,8 +86,8 @@ def build_tables(table: GroupedTable, console: Console) -> Iterator[Table]:
     """Make a table of the columns that have a short heading, or several that are no wider than the console.
 
     Each of several has some of the numbers, and begins with the columns that name its rows. On a narrow
-    console they are without the wide columns. If the groups have a name, it stands above each, and intervals stand
-    below their values, as there is no room beside them.
+    console they are without the wide columns. If the groups have a name, it stands above each, and intervals
+    stand below their values, as there is no room beside them.
     """
     narrow = console.width < NARROW
     shown = [column for column in table.columns if column.short is not None and not (narrow and column.wide)]
