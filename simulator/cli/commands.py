@@ -14,7 +14,6 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from hallulab.simulator.cli.options import add_command
 from hallulab.simulator.records.run_files import require_run
 
 
@@ -32,6 +31,8 @@ class LazyCommand:
 
     def build(self, name: str) -> Any:
         """Import the function, and return its parser."""
+        from hallulab.simulator.cli.options import add_command  # no help and no wrong folder needs it
+
         found = getattr(import_module(f"{__package__}.{self.module}"), self.function)
         if isinstance(found, typer.Typer):
             command: Any = typer.main.get_group(found)
@@ -134,6 +135,14 @@ class Commands(TyperGroup):
             if place is not None and place.reads_run:
                 require_run(Path(args[1]))
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a value that it refuses is told without pydantic's words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
 
     def list_commands(self, ctx: typer.Context | None) -> list[str]:  # type: ignore[override]
         """Return the names of the commands that the help shows."""

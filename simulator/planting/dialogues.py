@@ -115,10 +115,12 @@ async def make_dialogues(options: DialogueOptions) -> DialogueSet:
     out = Path(options.out)
     check_outputs({}, folders={"--out": out})
     made = await plan_dialogues(options)
-    for name, side in made.sides.items():
-        _write_pack(made.experiment.scenario, side.scenario, out / "packs" / name)
     settings = RunSettings.from_options(options)
     async with open_models(made.experiment, settings) as models:
+        # Finds a wrong option or a missing package before there is a folder.
+        build_run(made.experiment, made.scenario, RunFolder(out), models, judge=False)
+        for name, side in made.sides.items():
+            _write_pack(made.experiment.scenario, side.scenario, out / "packs" / name)
         await _simulate_all(made, models, out, options)
     if not made.dialogues:
         reasons = ", ".join(f"{number} {reason}" for reason, number in made.rejected.items())

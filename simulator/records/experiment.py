@@ -307,7 +307,10 @@ class Experiment(Frozen):
         if self.until_decided is not None:
             require_decidable(len(self.chatbots), len(self.detectors), self.count)
         if self.min_turns > self.max_turns:
-            raise ValueError(f"min_turns {self.min_turns} is more than max_turns {self.max_turns}")
+            raise ValueError(
+                f"min_turns {self.min_turns} is more than max_turns {self.max_turns}; lower the one or raise "
+                "the other"
+            )
         unknown = sorted(set(self.roles.values()) - self.models.keys())
         if unknown:
             near = suggest_name(unknown[0], self.models)

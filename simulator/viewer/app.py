@@ -21,7 +21,14 @@ from hallulab.simulator.viewer.label_page import LabelPages
 from hallulab.simulator.viewer.labels import ANYBODY, Labelling
 from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import Offer
-from hallulab.simulator.viewer.responses import read_scripts, read_style, refuse, register_turns
+from hallulab.simulator.viewer.responses import (
+    NO_PAGE,
+    read_scripts,
+    read_style,
+    refuse,
+    refuse_visit,
+    register_turns,
+)
 from hallulab.simulator.viewer.runs import ShownRuns
 from hallulab.simulator.viewer.runs_page import RunPages
 from hallulab.simulator.viewer.start_page import StartPages
@@ -76,6 +83,7 @@ def make_app(
             OperationalError: _error_response,
             OSError: _answer_system_error,
             ClientDisconnect: _answer_unsent,
+            404: _answer_missing,
         },
     )
     policy = build_policy([*read_scripts().values()], [read_style()])
@@ -83,12 +91,16 @@ def make_app(
 
 
 async def _error_response(request: Request, error: Exception) -> Response:
-    return refuse(str(error), 500)
+    return refuse_visit(request, str(error), 500)
 
 
 async def _answer_system_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, OSError)
-    return refuse(f"{error.filename or 'A file'}: {error.strerror or error}.", 500)
+    return refuse_visit(request, f"{error.filename or 'A file'}: {error.strerror or error}.", 500)
+
+
+async def _answer_missing(request: Request, error: Exception) -> Response:
+    return refuse_visit(request, f"{NO_PAGE}: the run, conversation or turn was removed or renamed.", 404)
 
 
 async def _answer_unsent(request: Request, error: Exception) -> Response:

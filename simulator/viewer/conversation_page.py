@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import fsum
@@ -146,6 +146,8 @@ class ShownFinding:
     evidence: CitedEvidence | None = None
     """The passage or words that it cites; None: it cites nothing."""
     quoted: str = ""
+    again: bool = False
+    """True if an earlier finding of the reply has the same evidence, so that its text is not shown again."""
 
     @property
     def address(self) -> str:
@@ -289,12 +291,20 @@ def _show_lane(
         score=reading.describe(verdict),
         error=verdict.error,
         pieces=tuple(ReplyPiece(text, covering) for text, covering in cut_segments(turn.reply, spans)),
-        findings=tuple(evidence.show(span, verdict) for span in spans),
+        findings=tuple(_mark_repeated([evidence.show(span, verdict) for span in spans])),
         words=tuple(
             (text, round(10 * min(1.0, max(0.0, score))))
             for text, score in cut_scored_words(turn.reply, verdict.word_scores or ())
         ),
     )
+
+
+def _mark_repeated(findings: Sequence[ShownFinding]) -> Iterator[ShownFinding]:
+    shown = set()
+    for finding in findings:
+        evidence = (finding.address, finding.evidence)
+        yield replace(finding, again=any(evidence) and evidence in shown)
+        shown.add(evidence)
 
 
 def find_citation(span: Span, passages: Sequence[ShownPassage]) -> tuple[int | None, int | None]:

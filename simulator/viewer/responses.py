@@ -72,7 +72,7 @@ def read_style() -> str:
     return load_asset("hallulab.simulator.show", "page.css") + load_asset(_PACKAGE, "viewer.css")
 
 
-def answer_page(template: str, **values: Any) -> Response:
+def answer_page(template: str, http_status: int = 200, **values: Any) -> Response:
     """Return an answer of a page, or of a part of one, made of a template of the viewer.
 
     A large page is kept packed until its client takes it, which may be slow.
@@ -82,7 +82,7 @@ def answer_page(template: str, **values: Any) -> Response:
     text = render_part(_PACKAGE, template, style=read_style(), scripts=read_scripts(), **values)
     body = replace_surrogates(text).encode()  # half characters, as names of folders may have, become U+FFFD
     if len(body) <= LARGE:
-        return HTMLResponse(body)
+        return HTMLResponse(body, http_status)
     # The quickest level: it is about memory, not about the way to a browser on this machine.
     return StreamingResponse(_unpack(zlib.compress(body, 1)), media_type="text/html")
 
@@ -116,11 +116,21 @@ def refuse(reason: str, status: int = 400) -> Response:
     return PlainTextResponse(replace_surrogates(f"{reason}\n"), status)
 
 
+def refuse_visit(request: Request, reason: str, status: int) -> Response:
+    """Return a page that says why there is no other one, or, for a script, its text."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return refuse(reason, status)
+    return answer_page("refused.html", status, title=NO_PAGE if status == 404 else "Failed", reason=reason)
+
+
+NO_PAGE = "There is no such page"
+
+
 def missing_page() -> HTTPException:
     """Return the error for an address that leads nowhere."""
     from starlette.exceptions import HTTPException
 
-    return HTTPException(404, "There is no such page.\n")
+    return HTTPException(404)
 
 
 def find_run(runs: ShownRuns, id: str, update: bool = True) -> ShownRun:

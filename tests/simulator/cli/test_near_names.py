@@ -90,6 +90,7 @@ def test_on_the_command_line(
     [
         (("rum",), "No such command 'rum'. Did you mean 'run'?"),
         (("run", "--chatbot", "vanilla"), "No such option: --chatbot (Possible options: --chatbots"),
+        (("list", "detector"), "Invalid value for 'kind': 'detector' is not one of 'scenarios', "),
         (("make-data", "plant"), "No such command 'plant'. Did you mean 'planted'?"),
     ],
 )

@@ -23,6 +23,7 @@ from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import Script, ScriptedModel
 from hallulab.testing.tiny_pack import words_for_vectors
+from tests.extras import hide_extras
 from tests.simulator.command_line import CommandLine
 from tests.simulator.planting.dialogue_pack import THINGS, say_something_else, write_dialogue_pack
 
@@ -256,6 +257,15 @@ def test_where_no_dialogue_can_be_used_nothing_is_written(tmp_path: Path) -> Non
         f"{tmp_path / 'data' / 'runs'}."
     )
     assert not (tmp_path / "data" / "train.jsonl").exists()
+
+
+def test_a_missing_package_is_told_before_a_folder_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_extras(monkeypatch, "local")
+    with pytest.raises(UsageError, match=r"^chatbot vanilla: search by vectors needs lancedb"):
+        write_data(tmp_path, 4)
+    assert not (tmp_path / "data").exists()
 
 
 def test_dialogues_without_evidence_cannot_be_used(tmp_path: Path) -> None:

@@ -169,7 +169,9 @@ async def detectors_of(experiment: Experiment) -> list[Detector]:
 
 def test_fields_of_the_file_that_do_not_go_together_are_told_with_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, "min_turns: 5")
-    assert refusal(path, max_turns=2) == f"{path}: min_turns 5 is more than max_turns 2."
+    assert refusal(path, max_turns=2) == (
+        f"{path}: min_turns 5 is more than max_turns 2; lower the one or raise the other."
+    )
 
 
 @pytest.mark.parametrize(
@@ -220,7 +222,10 @@ def test_a_wrong_chatbot_names_its_line(tmp_path: Path) -> None:
             {"personas": ["ann", "bob", "ann"]},
             "field `personas`: 'ann' stands twice; name each once, or raise `repeats`.",
         ),
-        ({"min_turns": 5, "max_turns": 2}, "min_turns 5 is more than max_turns 2."),
+        (
+            {"min_turns": 5, "max_turns": 2},
+            "min_turns 5 is more than max_turns 2; lower the one or raise the other.",
+        ),
         ({"roles": {"user": "big"}}, "roles name the model 'big', which is not under `models`."),
     ],
 )

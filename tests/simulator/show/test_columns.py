@@ -24,7 +24,7 @@ from hallulab.simulator.show.columns import (
     format_csv,
 )
 from hallulab.simulator.show.document import GroupedTable
-from hallulab.simulator.show.terminal import build_table
+from hallulab.simulator.show.terminal import build_tables
 from tests.simulator.bench.test_document import page as bench_page
 from tests.simulator.report.test_page import page as run_page
 from tests.simulator.report.test_terminal import example_report
@@ -56,7 +56,7 @@ def headings(html: str, section: str) -> list[str]:
 
 
 def on_terminal(columns: Sequence[Column]) -> list[str]:
-    table = build_table(GroupedTable(columns, [[]]), narrow=False)
+    [table] = build_tables(GroupedTable(columns, [[]]), Console(width=200))
     return [str(column.header).split("\n[95%")[0] for column in table.columns]
 
 
@@ -109,7 +109,7 @@ def test_the_terminal_speaks_of_intervals_where_there_is_one() -> None:
     console = Console(width=80, no_color=True)
     with console.capture() as capture:
         for lines, bound in ((LINES, build_decimal_format(1)), (LINES[1:], None)):
-            console.print(build_table(GroupedTable((NAME, SHARE), [lines], bound=bound), narrow=False))
+            console.print(*build_tables(GroupedTable((NAME, SHARE), [lines], bound=bound), console))
     lines = [" ".join(line.split()) for line in capture.get().splitlines() if "─" not in line]
     assert lines == ["Share", "%", "Name [95% CI]", "a 25.0 [0.1, 0.5]", "b –", "Share", "Name %", "b –"]
 

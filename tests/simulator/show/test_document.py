@@ -135,6 +135,22 @@ def test_a_narrow_terminal_has_the_name_of_a_group_above_it() -> None:
     assert lines[start + 2 : start + 5] == ["by d", "bot         2", "bat        0†"]
 
 
+def test_numbers_that_do_not_fit_stand_below_the_others_with_the_names_again() -> None:
+    columns = [
+        Column("", "name", short="Bot", kind="name"),
+        *(Column("", field, short=short) for field, short in (("a", "Aaaa"), ("b", "Bbbb"), ("c", "Cccc"))),
+    ]
+    rows = [{"name": "careful-assistant", "a": 1, "b": 2, "c": 3}]
+    assert printed(with_parts(GroupedTable(columns, [rows])), 27) == [
+        "Bot               Aaaa Bbbb",
+        "───────────────────────────",
+        "careful-assistant    1    2",
+        "Bot               Cccc",
+        "──────────────────────",
+        "careful-assistant    3",
+    ]
+
+
 def test_markdown_has_results_as_a_list_and_folds_sections() -> None:
     assert render_markdown(DOCUMENT).splitlines() == [
         "### hallulab greet: Greetings",

@@ -33,9 +33,9 @@ class Served:
         """Its address without the token."""
         return f"http://127.0.0.1:{self.listening.access.port}"
 
-    def get(self, path: str) -> tuple[int, str]:
+    def get(self, path: str, **headers: str | None) -> tuple[int, str]:
         """The status and the body of an answer, as it was sent."""
-        return self._send(urllib.request.Request(f"{self.base}{path}"), {})
+        return self._send(urllib.request.Request(f"{self.base}{path}"), headers)
 
     def post(self, path: str, body: bytes, **headers: str | None) -> tuple[int, str]:
         """The status and the body of an answer to a request that writes, as the page sends it.

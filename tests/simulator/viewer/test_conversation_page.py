@@ -84,3 +84,19 @@ def test_evidence_leads_to_the_turn_that_has_it_with_its_sentence() -> None:
     assert (finding.address, finding.quoted) == ("passage-0-0-0", "The fee is Rs 200.")
     assert finding.evidence is not None
     assert finding.evidence.origin == "passage 1 of 1 of turn 1, not of this one"
+
+
+def test_evidence_is_shown_once_a_reply() -> None:
+    passages = (Passage(id="fees#0", document="fees", text="The fee is Rs 200."),)
+    verdict = scored("a", 0, [(0, 1), (1, 2), (2, 3)])
+    spans = [
+        span.model_copy(update={"text": "the fee", "evidence": evidence})
+        for span, evidence in zip(verdict.spans or (), ("fees#0", "fees#0", "a law"), strict=True)
+    ]
+    chat = conversation("a", ["xyz"])
+    [turn] = chat.turns
+    chat = chat.model_copy(update={"turns": (turn.model_copy(update={"passages": passages}),)})
+    [shown_turn] = show_turns(
+        chat, [verdict.model_copy(update={"spans": tuple(spans)})], read_lane_scores([], ["d"])
+    )
+    assert [finding.again for finding in shown_turn.lanes[0].findings] == [False, True, False]

@@ -143,6 +143,18 @@ def test_nothing_outside_of_the_runs_is_shown(served: Served, path: str) -> None
     assert "root:" not in body
 
 
+@pytest.mark.parametrize("path", ["/nowhere", "/runs/none", "/runs/{run}/conversations/none"])
+def test_an_address_that_leads_nowhere_has_a_page_with_a_way_back_and_a_text_for_scripts(
+    served: Served, path: str
+) -> None:
+    path = path.replace("{run}", id_of(served, "plain"))
+    status, page = served.get(path, accept="text/html")
+    assert (status, page.count("<h1>There is no such page</h1>")) == (404, 1)
+    assert '<a href="/">All runs</a>' in page
+    said = "There is no such page: the run, conversation or turn was removed or renamed.\n"
+    assert served.get(path) == (404, said)
+
+
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
 def test_hostile_texts_stay_text(served: Served, number: int) -> None:
     status, page = served.get(f"/runs/{id_of(served, 'hostile')}/conversations/c{number}")
