@@ -18,6 +18,7 @@ from hallulab.agents.models.answers import BrokenAnswer, join_parts
 from hallulab.agents.models.complaints import find_told_error
 from hallulab.agents.models.decoding import decode_untold
 from hallulab.agents.models.finish_reasons import says_why
+from hallulab.agents.models.log_probabilities import list_tokens
 from hallulab.scenarios.files.json_text import read_json
 
 DONE = "[DONE]"
@@ -137,8 +138,8 @@ class JoinedCompletion:
             and (key != "finish_reason" or says_why(value) or not self.is_finished)
         }
         if (logprobs := choice.get("logprobs")) is not None:
-            tokens = (logprobs.get("content") or []) if isinstance(logprobs, dict) else None
-            if not isinstance(tokens, list):
+            tokens = list_tokens(logprobs)
+            if tokens is None:
                 raise ValueError("log-probabilities in another form")
             self._logprobs = self._logprobs or []
             self._logprobs += tokens
