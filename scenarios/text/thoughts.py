@@ -18,7 +18,9 @@ _NAMES = (
     r"|ant_?thinking"
     r"|思考(?:过程|過程)?|推理(?:过程)?|反思|사고|생각|추론|विचार|تفكير|gedanken(?:gang)?|überlegung(?:en)?|denken"
     r"|pensées?|réflexion|raisonnement|pensamientos?|razonamiento|pensamentos?|raciocínio|ragionamento|pensiero"
-    r"|мысл[иь]|размышлени[ея]|рассуждени[ея]|düşünce"
+    r"|мысл[иь]|размышлени[ея]|рассуждени[ея]|думк[аи]|міркування|düşünce|考え|思索|思维(?:链|过程)?|सोच|चिंतन"
+    r"|التفكير|تفکر|חשיבה|ความคิด|চিন্তা|suy[_ ]nghĩ|pemikiran|pensieri|reflexi[óo]n|reflexão|denkproces"
+    r"|gedachten|myśl(?:i|enie)|myšlenky|přemýšlení|gondolatmenet|gândire|tankegang|σκέψ(?:η|εις)"
 )
 _KINDS = r"(?:think(?:ing)?|thoughts?|reasoning|inner_prefix)"
 _OPEN, _SHUT = r"(?:<|&lt;|\\u003c)", r"(?:>|&gt;|\\u003e)"
@@ -33,12 +35,12 @@ _TAG = re.compile(
     rf"|(?P<begin><[|｜](?:(?:begin|start)[_▁]?(?:of[_▁]?)?)?{_KINDS}(?:[_▁](?:start|begin))?[|｜]>|◁think▷"
     rf"|<start_of_thought>|<\|channel>(?:thought|thinking|analysis)\b|<unused94>(?:thought)?)"
     rf"|(?P<end><[|｜](?:end[_▁]?(?:of[_▁]?)?|/){_KINDS}[|｜]>|<[|｜]{_KINDS}[_▁]end[|｜]>|<\|inner_suffix\|>"
-    rf"|◁/think▷|<end_of_thought>|<channel\|>|<unused95>)",
+    rf"|◁/think▷|<end_of_thought>|<channel\|>|<unused95>|\[BEGIN FINAL RESPONSE\])",
     re.IGNORECASE | re.MULTILINE,
 )
 _WRAPPERS = re.compile(
     r"<\|(?:begin_of_solution|end_of_solution|start_response|end_response|start_text|end_text|begin_of_box"
-    r"|end_of_box)\|>",
+    r"|end_of_box)\|>|\[END FINAL RESPONSE\]",
     re.IGNORECASE,
 )
 _WRAPPED = re.compile(
