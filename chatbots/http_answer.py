@@ -11,8 +11,9 @@ import httpx2
 
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.complaints import read_complaint
+from hallulab.agents.models.decoding import decode_text
 from hallulab.agents.models.pauses import read_pause
-from hallulab.agents.models.receiving import decode_text, read_body
+from hallulab.agents.models.receiving import read_body
 from hallulab.agents.models.redaction import Redaction, make_redaction
 from hallulab.scenarios.files.json_text import read_json
 

@@ -97,6 +97,9 @@ _THOUGHTS = (
 _CALLS = frozenset({"tool_use", "tool_call", "function_call", "functionCall"})
 """Kinds of the parts of a message that call a tool."""
 
+_THOUGHT_PARTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
+"""Kinds of the parts of a message that are thoughts."""
+
 _SPOKEN_PARTS = frozenset({"text", "output_text", "refusal"})
 """Kinds of the parts of a message that are said to the user."""
 
@@ -244,8 +247,10 @@ def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
 
 
 def _has_thoughts(message: Mapping[str, Any]) -> bool:
-    """Return whether a message tells thoughts apart from its text, in whichever field."""
-    own = _object(message.get("provider_specific_fields"))
+    """Return whether a message tells thoughts apart from its text, in whichever field or part."""
+    parts, own = message.get("content"), _object(message.get("provider_specific_fields"))
+    if isinstance(parts, list) and any(_object(part).get("type") in _THOUGHT_PARTS for part in parts):
+        return True
     return any(holder.get(name) for holder in (message, own) for name in _THOUGHTS)
 
 

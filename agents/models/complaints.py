@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,21 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
+from hallulab.agents.models.error_names import (
+    BAD,
+    BUSY_NAMES,
+    CODES,
+    DELAYS,
+    HOLDERS,
+    MOST_FIELDS,
+    NO_ERRORS,
+    PLAIN_WORDS,
+    PROBLEM,
+    STATUS_OF_NAME,
+    WORDS,
+    list_fields,
+    simplify_name,
+)
 from hallulab.agents.models.pauses import read_seconds
 from hallulab.scenarios.files.json_text import parse_json
 
@@ -31,85 +46,6 @@ _DEEPEST = 5
 
 _MOST_PARTS = 3
 """Complaints of a list that are told."""
-
-_MOST_FIELDS = 64
-"""Fields of an object that are looked at."""
-
-_HOLDERS = ("error", "errors", "fault", "baseresp")
-"""Fields whose presence says that there was an error; their names without case, `_` and `-`."""
-
-_WORDS = (
-    "errormessage",
-    "errormsg",
-    "errmsg",
-    "err",
-    "errordescription",
-    "faultstring",
-    "statusmsg",
-    "retmsg",
-)
-"""Fields with an endpoint's words about an error, likewise."""
-
-_PLAIN_WORDS = (
-    *(
-        "message",
-        "msg",
-        "detail",
-        "details",
-        "description",
-        "reason",
-        "title",
-        "text",
-        "failure",
-        "exception",
-    ),
-)
-"""Fields that hold such words only where something else says that there was an error."""
-
-_CODES = ("code", "status", "statuscode", "errorcode", "type", "errortype", "errcode")
-"""Fields with a status, or a name of it."""
-
-_NO_ERRORS = frozenset({"", "none", "null", "ok", "success", "noerror", "0", "false"})
-"""Words of a field `error` that say that there is none."""
-
-_PROBLEM = frozenset({"type", "title", "status", "detail", "instance", "code"})
-"""Fields of a problem in the form of RFC 9457, and of FastAPI's `{"detail": …}`."""
-
-_BAD = frozenset({"error", "fail", "failed", "failure"})
-"""Values of `status`, `object` or `type` that say that there was an error."""
-
-_STATUS_OF_NAME: Sequence[tuple[str, int]] = (
-    ("insufficientquota", 402),
-    ("insufficientbalance", 402),
-    ("billing", 402),
-    ("payment", 402),
-    ("ratelimit", 429),
-    ("toomanyrequests", 429),
-    ("resourceexhausted", 429),
-    ("throttl", 429),
-    ("overload", 503),
-    ("unavailable", 503),
-    ("capacity", 503),
-    ("timeout", 504),
-    ("deadlineexceeded", 504),
-    ("authenti", 401),
-    ("unauthori", 401),
-    ("apikey", 401),
-    ("permission", 403),
-    ("forbidden", 403),
-    ("notfound", 404),
-    ("invalidrequest", 400),
-    ("invalidargument", 400),
-    ("badrequest", 400),
-    ("validation", 400),
-    ("contextlength", 400),
-    ("contextsize", 400),
-    ("failedprecondition", 400),
-    ("internal", 500),
-    ("servererror", 500),
-    ("apierror", 500),
-)
-"""Parts of errors' names → the HTTP status that such an error has elsewhere."""
 
 WHERE = "Does the base URL end where an OpenAI-compatible API begins (usually /v1)?"
 """Advice for an answer of an unknown form."""
@@ -128,8 +64,6 @@ _TIME = r"\d[\d.]{0,12}\s?(?:ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|
 _TOLD_DELAY = re.compile(
     rf"(?:try again|retry|wait)(?: in| after| for)? ({_TIME}(?:\s?{_TIME}){{0,2}})(?![\w%])", re.IGNORECASE
 )
-_DELAYS = ("retrydelay", "retryafter", "retryafterseconds", "retryafters", "estimatedtime")
-"""Fields that say when to come again, in seconds or as a time."""
 
 RETRYABLE_STATUS = frozenset({408, 409, 424, 425, 429, 498, 499})
 """Client errors worth another try, besides 5xx. TGI fails to generate (424), Groq has no capacity (498), a
@@ -137,9 +71,6 @@ proxy lost the request (499)."""
 
 NOT_BUSY_STATUS = frozenset({400, 403, 404, 422})
 """Statuses with which some services say that they are busy, so that only their words do."""
-
-_BUSY_NAMES = ("ratelimit", "toomanyrequests", "resourceexhausted", "throttl", "overload")
-"""Parts of errors' names of a service that is busy."""
 
 BUSY_STATUS = frozenset({429, 503, 529})
 """Statuses of an endpoint that is busy or loads its model."""
@@ -161,7 +92,7 @@ def is_out_of_quota(body: Any) -> bool:
 
     Gemini says so of a limit a minute, too, but tells when to come again: see `read_delay`.
     """
-    names = {_plain(str(code)) for code in _iter_codes(body)}
+    names = {simplify_name(str(code)) for code in _iter_codes(body)}
     if "insufficientquota" in names:
         return True
     return read_delay(body) is None and _QUOTA.search(read_complaint(body)) is not None
@@ -174,9 +105,9 @@ def read_delay(body: Any) -> float | None:
     """
     for error in _iter_errors(body):
         details = error.get("details")
-        for holder in [error, *(details[:_MOST_FIELDS] if isinstance(details, list) else ())]:
-            fields = _fields(holder) if isinstance(holder, dict) else {}
-            for told in (fields[name] for name in _DELAYS if name in fields):
+        for holder in [error, *(details[:MOST_FIELDS] if isinstance(details, list) else ())]:
+            fields = list_fields(holder) if isinstance(holder, dict) else {}
+            for told in (fields[name] for name in DELAYS if name in fields):
                 seconds = None if isinstance(told, bool) else read_seconds(str(told)[:30])
                 if seconds is not None:
                     return seconds
@@ -186,8 +117,8 @@ def read_delay(body: Any) -> float | None:
 
 def find_busy_status(body: Any) -> int | None:
     """Return the status of a service that is busy, if the name of an error says so; else None."""
-    names = [_plain(code) for code in _iter_codes(body) if isinstance(code, str)]
-    found = next((part for name in names for part in _BUSY_NAMES if part in name), None)
+    names = [simplify_name(code) for code in _iter_codes(body) if isinstance(code, str)]
+    found = next((part for name in names for part in BUSY_NAMES if part in name), None)
     return None if found is None else 503 if found == "overload" else 429
 
 
@@ -272,7 +203,7 @@ def describe_no_completion(status: int, body: Any, text: str) -> str:
         )
     if choices == []:
         withheld = any(
-            "filter" in str(name).lower() or _plain(str(name)) == "promptfeedback" for name in body
+            "filter" in str(name).lower() or simplify_name(str(name)) == "promptfeedback" for name in body
         )
         why = ": its content filter withheld the answer" if withheld else ""
         return f"gave a chat completion without choices{why}."
@@ -317,15 +248,6 @@ def find_unread_packing(headers: httpx2.Headers) -> str | None:
     return next((one for one in packed if one.lower() in _UNREAD_PACKINGS), None)
 
 
-def _plain(name: str) -> str:
-    return name[:64].lower().replace("_", "").replace("-", "").replace(" ", "")
-
-
-def _fields(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an object by their names without case, `_` and `-`."""
-    return {_plain(str(name)): value for name, value in list(body.items())[:_MOST_FIELDS]}
-
-
 def _find_words(body: Any, depth: int) -> str:
     """Return the words of a complaint in any of the forms."""
     if isinstance(body, str):
@@ -341,15 +263,15 @@ def _find_words(body: Any, depth: int) -> str:
         return "; ".join(dict.fromkeys(parts))
     if not isinstance(body, dict):
         return ""
-    fields = _fields(body)
+    fields = list_fields(body)
     found = [
         (name, words)
-        for name in (*_HOLDERS, *_WORDS, *_PLAIN_WORDS)
+        for name in (*HOLDERS, *WORDS, *PLAIN_WORDS)
         if (words := _find_words(fields.get(name), depth - 1))
     ]
     if not found:
         inner = (_find_words(value, depth - 1) for value in fields.values() if isinstance(value, dict))
-        named = (fields[name] for name in _CODES if isinstance(fields.get(name), str))
+        named = (fields[name] for name in CODES if isinstance(fields.get(name), str))
         return _join_named(body) or next((words for words in (*inner, *named) if words), "")
     name, words = found[0]
     if isinstance(fields[name], str):
@@ -381,29 +303,29 @@ def is_an_error(holder: Any) -> bool:
         code = holder.get("code")
         return code not in (0, "0", 200, "200") and (bool(read_complaint(holder)) or code is not None)
     if isinstance(holder, str):
-        return _plain(holder.strip(" .!")) not in _NO_ERRORS and bool(read_complaint(holder))
+        return simplify_name(holder.strip(" .!")) not in NO_ERRORS and bool(read_complaint(holder))
     return holder is True or (isinstance(holder, list) and bool(read_complaint(holder)))
 
 
 def _tells_an_error(body: Mapping[str, Any]) -> bool:
     """Return whether an answer without choices is about an error."""
-    fields = _fields(body)
+    fields = list_fields(body)
     base = fields.get("baseresp")
     if isinstance(base, dict):
         return base.get("status_code") not in (0, None)
     if says_it_failed(body):
         return True
-    if any(fields.get(name) for name in _WORDS) or (fields.get("detail") and fields.keys() <= _PROBLEM):
+    if any(fields.get(name) for name in WORDS) or (fields.get("detail") and fields.keys() <= PROBLEM):
         return True
     return bool(fields.get("message") or fields.get("msg")) and (_find_status(body) or 0) >= 400
 
 
 def says_it_failed(body: Any) -> bool:
     """Return whether a JSON object says of itself that it is an error, whatever else is in it."""
-    fields = _fields(body) if isinstance(body, dict) else {}
+    fields = list_fields(body) if isinstance(body, dict) else {}
     if any(is_an_error(fields.get(name)) for name in ("error", "errors", "fault")):
         return True
-    if any(str(fields.get(name)).lower() in _BAD for name in ("status", "object", "type")):
+    if any(str(fields.get(name)).lower() in BAD for name in ("status", "object", "type")):
         return True
     if fields.get("success") is False or fields.get("ok") is False:
         return True
@@ -415,14 +337,14 @@ def _iter_errors(body: Any) -> list[Mapping[str, Any]]:
     """Return the objects of a complaint that may hold its code, the inner ones first."""
     found: list[Mapping[str, Any]] = []
     left: list[tuple[Any, int]] = [(body, 0)]
-    while left and len(found) < _MOST_FIELDS:
+    while left and len(found) < MOST_FIELDS:
         value, depth = left.pop()
         if isinstance(value, list):
             left += [(item, depth + 1) for item in value[:_MOST_PARTS] if depth < _DEEPEST]
         elif isinstance(value, dict):
             found.append(value)
-            fields = _fields(value)
-            inner = [*_HOLDERS, "detail"]
+            fields = list_fields(value)
+            inner = [*HOLDERS, "detail"]
             left += [(fields[name], depth + 1) for name in inner if name in fields and depth < _DEEPEST]
     return found[::-1]
 
@@ -431,8 +353,8 @@ def _iter_codes(body: Any) -> list[Any]:
     return [
         fields[name]
         for error in _iter_errors(body)
-        for fields in (_fields(error),)
-        for name in _CODES
+        for fields in (list_fields(error),)
+        for name in CODES
         if name in fields and isinstance(fields[name], (str, int)) and not isinstance(fields[name], bool)
     ]
 
@@ -445,8 +367,8 @@ def _find_status(body: Any) -> int | None:
         if 400 <= number <= 599:
             return number
     for code in codes:
-        name = _plain(code) if isinstance(code, str) else ""
-        for part, status in _STATUS_OF_NAME:
+        name = simplify_name(code) if isinstance(code, str) else ""
+        for part, status in STATUS_OF_NAME:
             if part in name:
                 return status
     return None

@@ -29,7 +29,8 @@ _WORDS: Mapping[Ending, str] = {
         other prohibited_content spii refusal error_toxic guardrail_intervened abort aborted cancel cancelled
         canceled interrupted timeout network_error insufficient_system_resource rate_limit
         rate_limit_exceeded quota_exceeded malformed_function_call unexpected_tool_call overloaded failed
-        failure sensitive blacklist model_armor image_other rai responsible_ai user_stopped not_finished""",
+        failure sensitive blacklist model_armor image_other rai responsible_ai user_stopped not_finished
+        too_many_tool_calls missing_thought_signature""",
 }
 """Reasons of endpoints: OpenAI, Azure, Anthropic, Gemini and Vertex, Cohere, Mistral, TGI, vLLM, SGLang,
 DeepSeek, Zhipu, OpenRouter, Bedrock, xAI, LM Studio, watsonx, GigaChat. Case and what is no letter do not

@@ -6,9 +6,9 @@ Services repeat themselves, leave things out, and call an event an error; see `J
 from __future__ import annotations
 
 import codecs
-import json
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,9 @@ import httpx2
 
 from hallulab.agents.models.answers import BrokenAnswer, join_parts
 from hallulab.agents.models.complaints import find_told_error
+from hallulab.agents.models.decoding import decode_untold
 from hallulab.agents.models.finish_reasons import says_why
+from hallulab.agents.models.log_probabilities import list_tokens
 from hallulab.scenarios.files.json_text import read_json
 
 DONE = "[DONE]"
@@ -44,14 +46,12 @@ def join_text(text: str, asked: str) -> dict[str, Any] | None:
     Raises:
         BrokenAnswer: it broke off.
     """
-    event, joined = _Event(), JoinedCompletion()
+    events, joined = _Events(), JoinedCompletion()
     try:
-        for line in (*_LINE_END.split(text.encode()), b""):
-            data = event.add(line)
-            if data is not None and data.strip('"') == DONE:
+        for value in (*events.add(text.encode()), *events.close()):
+            if value == DONE:
                 return joined.build()
-            if data is not None:
-                joined.add(read_json(data, str))
+            joined.add(value)
             if joined.has_failed:
                 break
     except ValueError:
@@ -138,8 +138,8 @@ class JoinedCompletion:
             and (key != "finish_reason" or says_why(value) or not self.is_finished)
         }
         if (logprobs := choice.get("logprobs")) is not None:
-            tokens = (logprobs.get("content") or []) if isinstance(logprobs, dict) else None
-            if not isinstance(tokens, list):
+            tokens = list_tokens(logprobs)
+            if tokens is None:
                 raise ValueError("log-probabilities in another form")
             self._logprobs = self._logprobs or []
             self._logprobs += tokens
@@ -148,6 +148,8 @@ class JoinedCompletion:
                 if not isinstance(value, str):
                     raise ValueError("a piece that is no text")
                 self._texts.setdefault(key, []).append(value)
+            elif key == "tool_calls" and isinstance(value, list):
+                self._message[key] = _join_calls([*self._message.get(key, ()), *value])
             elif value is not None:
                 self._message[key] = value
         return text or ""
@@ -206,72 +208,107 @@ class JoinedCompletion:
         return {**self._answer, "object": "chat.completion", "choices": [choice]}
 
 
-async def read_events(response: httpx2.Response, largest: int) -> AsyncIterator[str]:
-    """Yield the data of each server-sent event.
+def _join_calls(pieces: Sequence[Any]) -> list[Any]:
+    """Return the calls of tools that pieces make: those of one `index` are one call."""
+    joined: dict[str, Any] = {}
+    for place, piece in enumerate(pieces):
+        index = piece.get("index") if isinstance(piece, dict) else None
+        key = f"alone {place}" if index is None else str(index)
+        begun = joined.setdefault(key, piece)
+        if begun is piece:
+            continue
+        before, after = begun.get("function", {}), piece.get("function", {})
+        if not isinstance(before, dict) or not isinstance(after, dict):
+            continue
+        function = after | {name: told for name, told in before.items() if told}
+        function["arguments"] = "".join(str(one.get("arguments") or "") for one in (before, after))
+        joined[key] = piece | {name: told for name, told in begun.items() if told} | {"function": function}
+    return list(joined.values())
 
-    Lines end with `\\n`, `\\r` or both. The data of an event may have several lines, up to an empty one; data
-    that is whole in one line is yielded at once, because some servers leave out the empty line.
+
+async def read_events(response: httpx2.Response, largest: int) -> AsyncIterator[Any]:
+    """Yield the value of each server-sent event's data; `DONE` ends them.
 
     Raises:
-        ValueError: there are more than `largest` bytes.
+        ValueError: there are more than `largest` bytes, or data that is no JSON.
     """
-    begun, size, event, ends_in_return = bytearray(), 0, _Event(), False
+    size, events = 0, _Events()
     async for read in response.aiter_bytes():
         size += len(read)
         if size > largest:
             raise ValueError("a stream that is too long")
-        begun += read[1:] if ends_in_return and read.startswith(b"\n") else read
-        ends_in_return = read.endswith(b"\r")
-        if b"\n" not in read and b"\r" not in read:
-            continue
-        *lines, last = _LINE_END.split(bytes(begun))
-        begun = bytearray(last)
-        for line in lines:
-            if (data := event.add(line)) is not None:
-                yield data
-    for line in (bytes(begun), b""):
-        if (data := event.add(line)) is not None and _is_whole(data):
-            yield data
+        for value in events.add(read):
+            yield value
+    for value in events.close():
+        yield value
 
 
-class _Event:
-    """The lines of one server-sent event so far."""
+class _Events:
+    """The bytes of server-sent events so far.
+
+    Lines end with `\\n`, `\\r` or both. The data of an event may have several lines, up to an empty one; data
+    that is whole in one line counts at once, because some servers leave out the empty line.
+    """
 
     def __init__(self) -> None:
+        self._line = bytearray()
+        self._ends_in_return = False
         self._data: list[str] = []
         self._is_error = False
 
-    def add(self, line: bytes) -> str | None:
-        """Add a line; return the event's data if that is whole now. `event: error` makes an error of it."""
+    def add(self, read: bytes) -> Iterator[Any]:
+        """Add bytes; yield the values that are whole now.
+
+        Raises:
+            ValueError: the data of a whole event is no JSON.
+        """
+        self._line += read[1:] if self._ends_in_return and read.startswith(b"\n") else read
+        self._ends_in_return = read.endswith(b"\r")
+        if b"\n" not in read and b"\r" not in read:
+            return
+        *lines, last = _LINE_END.split(bytes(self._line))
+        self._line = bytearray(last)
+        for line in lines:
+            yield from self._add_line(line)
+
+    def close(self) -> list[Any]:
+        """Return the value of the last event, if its data is whole."""
+        with suppress(ValueError):
+            return [*self._add_line(bytes(self._line)), *self._add_line(b"")]
+        return []
+
+    def _add_line(self, line: bytes) -> list[Any]:
         line = line.removeprefix(codecs.BOM_UTF8)
         if line.startswith(b"data:"):
-            data = line.removeprefix(b"data:").decode("utf-8", "replace").strip()
-            if not self._data and _is_whole(data):
-                return self._call_error(data)
+            data = decode_untold(line.removeprefix(b"data:")).strip()
+            if not self._data:
+                with suppress(ValueError):
+                    return [self._call_error(_read_data(data))]
             self._data.append(data)
         elif line.startswith(b"event:"):
             self._is_error = line.removeprefix(b"event:").strip().lower() == b"error"
         elif not line and self._data:
-            data = "\n".join(self._data)
-            self._data = []
-            return self._call_error(data)
-        return None
+            data, self._data = "\n".join(self._data), []
+            try:
+                value = _read_data(data)
+            except ValueError:
+                if not self._is_error:
+                    raise
+                value = data
+            return [self._call_error(value)]
+        return []
 
-    def _call_error(self, data: str) -> str:
+    def _call_error(self, value: Any) -> Any:
+        """Return the value of an event; `event: error` makes an error of it."""
         is_error, self._is_error = self._is_error, False
-        if not is_error or data == DONE:
-            return data
-        told = json.loads(data) if _is_whole(data) else data
-        is_known = isinstance(told, dict) and "error" in told
-        return data if is_known else json.dumps({"error": told})
+        is_known = value == DONE or (isinstance(value, dict) and "error" in value)
+        return {"error": value} if is_error and not is_known else value
 
 
-def _is_whole(data: str) -> bool:
-    """Return whether data is an object as a whole, or the end of the stream."""
-    if data == DONE:
-        return True
-    try:
-        json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    return True
+def _read_data(data: str) -> Any:
+    """Return the value of an event's data; `DONE` for the end, which some put in quotation marks.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    return DONE if data == DONE else read_json(data, str)

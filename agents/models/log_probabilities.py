@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import Any
 
 LEAST_MASS = 0.5
@@ -65,7 +65,7 @@ def read_first_token(logprobs: Any) -> tuple[Likely, ...] | None:
     for a probability of 0. Numbers of tokens are no texts.
     """
     try:
-        sampled = logprobs["content"][0]
+        sampled = (list_tokens(logprobs) or [None])[0]
         likeliest = [one for one in sampled.get("top_logprobs") or () if _is_told(one)]
         found = list(dict.fromkeys(_read_likely(one) for one in likeliest))
         own = _read_likely(sampled) if _is_told(sampled) or not found else None
@@ -74,6 +74,33 @@ def read_first_token(logprobs: Any) -> tuple[Likely, ...] | None:
     if found and own is not None and not _is_among(own, sampled, found, likeliest):
         found.append(own)
     return tuple(found)
+
+
+def list_tokens(logprobs: Any) -> list[Any] | None:
+    """Return the tokens of an answer with their log-probabilities; None if they come in no form that we know.
+
+    Some servers (Together, Fireworks) give them as completions of texts have them: a list of tokens, one of
+    their log-probabilities, and for each an object of the likeliest.
+    """
+    if not isinstance(logprobs, dict):
+        return None
+    told = logprobs.get("content")
+    if told is None and isinstance(logprobs.get("tokens"), list):
+        columns = [logprobs.get(name) or [] for name in ("tokens", "token_logprobs", "top_logprobs")]
+        if not all(isinstance(column, list) for column in columns):
+            return None
+        return [
+            {"token": token, "logprob": logprob, "top_logprobs": _list_likeliest(likeliest)}
+            for token, logprob, likeliest in zip_longest(*columns)
+            if token is not None
+        ]
+    return told if isinstance(told, list) else None if told else []
+
+
+def _list_likeliest(told: Any) -> Any:
+    if not isinstance(told, dict):
+        return told
+    return [{"token": token, "logprob": logprob} for token, logprob in told.items()]
 
 
 def read_answers_first_token(logprobs: Any, text: str) -> tuple[Likely, ...] | None:
@@ -87,9 +114,9 @@ def read_answers_first_token(logprobs: Any, text: str) -> tuple[Likely, ...] | N
     Returns:
         None: they come in no form that we know. Nothing: they are of something else than the answer.
     """
-    told = logprobs.get("content") if isinstance(logprobs, dict) else None
-    found, answer = read_first_token(logprobs), text.strip()
-    if found is None or not answer or not isinstance(told, list) or len(told) == 1:
+    told, answer = list_tokens(logprobs), text.strip()
+    found = read_first_token(logprobs)
+    if found is None or not answer or told is None or len(told) == 1:
         return found
     spelled = [_spell_sampled(one) for one in told]
     texts = [max(forms, key=lambda form: form[:1].isspace()) for forms in spelled]
@@ -133,11 +160,8 @@ def _spell_sampled(token: Any) -> list[str]:
 
 def gives_token_numbers(logprobs: Any) -> bool:
     """Return whether the first token is given as its number, as vLLM's `return_tokens_as_token_ids` does."""
-    try:
-        token = logprobs["content"][0]["token"]
-    except (KeyError, IndexError, TypeError):
-        return False
-    return _is_number(token)
+    first = (list_tokens(logprobs) or [None])[0]
+    return isinstance(first, dict) and _is_number(first.get("token"))
 
 
 def share_out(tokens: Sequence[Likely], options: Sequence[str]) -> OptionShares:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from contextlib import suppress
-from email.message import Message
 from typing import Any
 
 import httpx2
@@ -25,6 +23,7 @@ from hallulab.agents.models.complaints import (
     find_unread_packing,
     read_delay,
 )
+from hallulab.agents.models.decoding import decode_text
 from hallulab.agents.models.joined_streams import join_text
 from hallulab.agents.models.log_probabilities import gives_token_numbers, is_empty, read_first_token
 from hallulab.agents.models.pauses import read_pause
@@ -74,20 +73,6 @@ def read_object(response: httpx2.Response) -> dict[str, Any]:
 def read_value(response: httpx2.Response) -> Any:
     """Return the JSON value of an answer; None if `receive` found none in it, or one nested too deep."""
     return response.extensions.get(_VALUE)
-
-
-def decode_text(read: bytes, headers: httpx2.Headers) -> str:
-    """Return the text of a body: UTF-8, or else what its `Content-Type` says, in whose letters it is whole.
-
-    Servers say `ISO-8859-1` of UTF-8 and mean it of others, so the bytes are asked first.
-    """
-    with suppress(UnicodeDecodeError):
-        return read.decode(json.detect_encoding(read))
-    told = Message()
-    told["Content-Type"] = headers.get("Content-Type", "")
-    with suppress(LookupError, ValueError):
-        return read.decode(str(told.get_content_charset("utf-8")))
-    return read.decode("utf-8", "replace")
 
 
 async def read_body(response: httpx2.Response, asked: str, redaction: Redaction) -> bytes:

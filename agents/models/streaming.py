@@ -21,7 +21,6 @@ from hallulab.agents.models.complaints import WHERE, find_told_error
 from hallulab.agents.models.joined_streams import DONE, JoinedCompletion, read_events
 from hallulab.agents.models.redaction import Redaction
 from hallulab.agents.models.watching import find_text_listener
-from hallulab.scenarios.files.json_text import read_json
 
 TELL_EVERY_S = 0.05
 """Seconds between two times that a growing text is told."""
@@ -130,10 +129,10 @@ class StreamingSender:
         """
         joined = JoinedCompletion()
         try:
-            async for data in read_events(response, self._largest):
-                if data.strip('"') == DONE:
+            async for value in read_events(response, self._largest):
+                if value == DONE:
                     return joined.build()
-                tell(joined.add(read_json(data, str)))
+                tell(joined.add(value))
                 if joined.has_failed:
                     break
         except (ValueError, httpx2.DecodingError):

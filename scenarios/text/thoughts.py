@@ -18,7 +18,9 @@ _NAMES = (
     r"|ant_?thinking"
     r"|思考(?:过程|過程)?|推理(?:过程)?|反思|사고|생각|추론|विचार|تفكير|gedanken(?:gang)?|überlegung(?:en)?|denken"
     r"|pensées?|réflexion|raisonnement|pensamientos?|razonamiento|pensamentos?|raciocínio|ragionamento|pensiero"
-    r"|мысл[иь]|размышлени[ея]|рассуждени[ея]|düşünce"
+    r"|мысл[иь]|размышлени[ея]|рассуждени[ея]|думк[аи]|міркування|düşünce|考え|思索|思维(?:链|过程)?|सोच|चिंतन"
+    r"|التفكير|تفکر|חשיבה|ความคิด|চিন্তা|suy[_ ]nghĩ|pemikiran|pensieri|reflexi[óo]n|reflexão|denkproces"
+    r"|gedachten|myśl(?:i|enie)|myšlenky|přemýšlení|gondolatmenet|gândire|tankegang|σκέψ(?:η|εις)"
 )
 _KINDS = r"(?:think(?:ing)?|thoughts?|reasoning|inner_prefix)"
 _OPEN, _SHUT = r"(?:<|&lt;|\\u003c)", r"(?:>|&gt;|\\u003e)"
@@ -33,12 +35,12 @@ _TAG = re.compile(
     rf"|(?P<begin><[|｜](?:(?:begin|start)[_▁]?(?:of[_▁]?)?)?{_KINDS}(?:[_▁](?:start|begin))?[|｜]>|◁think▷"
     rf"|<start_of_thought>|<\|channel>(?:thought|thinking|analysis)\b|<unused94>(?:thought)?)"
     rf"|(?P<end><[|｜](?:end[_▁]?(?:of[_▁]?)?|/){_KINDS}[|｜]>|<[|｜]{_KINDS}[_▁]end[|｜]>|<\|inner_suffix\|>"
-    rf"|◁/think▷|<end_of_thought>|<channel\|>|<unused95>)",
+    rf"|◁/think▷|<end_of_thought>|<channel\|>|<unused95>|\[BEGIN FINAL RESPONSE\])",
     re.IGNORECASE | re.MULTILINE,
 )
 _WRAPPERS = re.compile(
     r"<\|(?:begin_of_solution|end_of_solution|start_response|end_response|start_text|end_text|begin_of_box"
-    r"|end_of_box)\|>",
+    r"|end_of_box)\|>|\[END FINAL RESPONSE\]",
     re.IGNORECASE,
 )
 _WRAPPED = re.compile(
@@ -75,6 +77,22 @@ _REACT = re.compile(r"\s*[*#]{0,3}\s?(?:Thought|思考)[*]{0,2}\s?[:：]")
 _REACT_FINAL = re.compile(
     r"^[*#]{0,3}[ \t]?(?:Final Answer|最终答案|最终回答)[*]{0,2}[ \t]?[:：][*]{0,2}", re.MULTILINE
 )
+_HEADING = re.compile(
+    r"^[ \t]*(?=[#*_])#{0,6}[ \t]*[*_]{0,3}(?P<name>[^*_#\s:：][^*_#\n:：]{1,40})"
+    r"(?:[:：][*_]{0,3}|[*_]{0,3}[ \t]*(?:[:：]|$))",
+    re.MULTILINE,
+)
+_THOUGHT_HEADING = re.compile(
+    r"(?:my )?(?:thinking|thought)(?: process)?|thoughts|chain of thought|scratchpad"
+    r"|(?:internal|inner) (?:monologue|thoughts|reasoning)|思考(?:过程|過程)?|gedankengang|denkprozess"
+    r"|réflexion|pensamiento|raciocínio"
+)
+_ANSWER_HEADING = re.compile(
+    r"(?:(?:my|final) )?(?:answer|response|reply|output)(?: to (?:the )?user)?"
+    r"|(?:最终|最終)?(?:答案|回答|答复)|antwort|réponse(?: finale)?|respuesta(?: final)?|resposta(?: final)?"
+)
+"""A text with headings of only one of both is left as it is."""
+
 _THOUGHT_FENCE = re.compile(
     r"\s*```(?:think(?:ing)?|thoughts?|reasoning)[ \t]*\n(?:(?!```).*\n)*?```[ \t]*(?:\n|\Z)", re.IGNORECASE
 )
@@ -174,12 +192,24 @@ def _read_granite(text: str) -> Spoken | None:
 
 
 def _read_sections(text: str) -> Spoken:
-    """Read the forms of agents and services: ReAct's steps, a block of code, Poe's quotation."""
+    """Read the forms of agents and services: ReAct's steps, headings, a block of code, Poe's quotation."""
     final = list(_REACT_FINAL.finditer(text)) if _REACT.match(text) else []
     if final:
         return Spoken(text[final[-1].end() :].strip(), thought=True)
+    if (answer := _find_headed_answer(text)) is not None:
+        return Spoken(text[answer:].strip(), thought=True)
     begun = _THOUGHT_FENCE.match(text) or _THOUGHT_QUOTATION.match(text)
     return Spoken(text[begun.end() :].strip(), thought=True) if begun else Spoken(text, thought=False)
+
+
+def _find_headed_answer(text: str) -> int | None:
+    """Return where the answer begins, if a heading of a thought begins the text; else None."""
+    headings = list(_HEADING.finditer(text))
+    names = [re.sub(r"\A\W+|\W+\Z", "", one["name"].lower().replace("-", " ")) for one in headings]
+    if not names or text[: headings[0].start()].strip() or not _THOUGHT_HEADING.fullmatch(names[0]):
+        return None
+    answers = (place for place, name in enumerate(names) if _ANSWER_HEADING.fullmatch(name))
+    return next((headings[place].end() for place in answers), None)
 
 
 @dataclass(frozen=True)

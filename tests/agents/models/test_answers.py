@@ -81,6 +81,7 @@ def test_what_is_said_to_the_user(message: dict[str, Any], text: str) -> None:
         ({"content": None, "reasoning_content": "He wants money."}, "nothing but its reasoning"),
         ({"content": "", "reasoning_details": [{"text": "He wants money."}]}, "nothing but its reasoning"),
         ({"content": "", "thinking": "He wants money."}, "nothing but its reasoning"),
+        ({"content": [{"type": "thinking", "thinking": [{"text": "Hm."}]}]}, "nothing but its reasoning"),
         (
             {"content": None, "provider_specific_fields": {"reasoning_content": "He wants money."}},
             "nothing but its reasoning",

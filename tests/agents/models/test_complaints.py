@@ -307,7 +307,11 @@ async def test_a_service_that_is_busy_with_an_odd_status_is_asked_again(status: 
         ("Größe".encode("latin-1"), "application/json; charset=ISO-8859-1", "Größe"),
         ("Größe".encode(), "application/json; charset=iso-8859-1", "Größe"),
         ("三元".encode("gb18030"), "application/json;charset=GBK", "三元"),
-        ("Größe".encode("latin-1"), "application/json; charset=no-such", "Gr��e"),
+        ("Größe".encode("latin-1"), "application/json; charset=no-such", "Größe"),
+        ("Größe".encode("latin-1"), "application/json", "Größe"),
+        ("L’été coûte 3 €".encode("cp1252"), "application/json", "L’été coûte 3 €"),
+        ("Größe, größer, ".encode() + b"\xfc", "application/json", "Größe, größer, �"),
+        ("Цена".encode("cp1251"), "application/json", "����"),
     ],
 )
 async def test_letters_are_read_as_they_were_written(content: bytes, kind: str, text: str) -> None:

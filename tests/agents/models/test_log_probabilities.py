@@ -96,6 +96,28 @@ def test_the_mass_is_added_up_before_it_is_compared() -> None:
     assert (round(found.mass, 6), found.shares) == (0.6, {"Yes": 1.0, "No": 0.0})
 
 
+@pytest.mark.parametrize(
+    ("told", "likely"),
+    [
+        ({"top_logprobs": [{"Yes": math.log(0.9), "No": math.log(0.06)}]}, {"Yes": 0.9, "No": 0.06}),
+        ({"top_logprobs": [{"No": math.log(0.06)}], "content": None}, {"No": 0.06, "Yes": 0.9}),
+        ({"top_logprobs": [[entry("Yes", 0.9), entry("No", 0.06)]]}, {"Yes": 0.9, "No": 0.06}),
+        ({"top_logprobs": None, "text_offset": [0]}, {}),
+        ({"top_logprobs": [None]}, {}),
+        ({"top_logprobs": [{"Yes": None, "No": math.log(0.06)}]}, {"No": 0.06, "Yes": 0.9}),
+        ({"top_logprobs": "none"}, None),
+        ({"tokens": [9642], "top_logprobs": [{"9642": math.log(0.9)}]}, None),
+    ],
+)
+def test_log_probabilities_may_come_as_completions_of_texts_have_them(
+    told: dict[str, Any], likely: dict[str, float] | None
+) -> None:
+    columns = {"tokens": ["Yes"], "token_logprobs": [math.log(0.9)], **told}
+    tokens = read_first_token(columns)
+    found = None if tokens is None else {one.text: round(math.exp(one.logprob), 6) for one in tokens}
+    assert found == likely
+
+
 def test_a_token_without_bytes_is_its_text() -> None:
     told = {**entry("Yes", 0.9), "bytes": []}
     tokens = read_first_token(logprobs(told, told))

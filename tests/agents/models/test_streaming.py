@@ -16,9 +16,9 @@ from pydantic import BaseModel
 from tenacity import wait_none
 
 from hallulab.agents.models import streaming
-from hallulab.agents.models.answers import ModelError
+from hallulab.agents.models.answers import ModelError, ToolCall, read_completion
 from hallulab.agents.models.endpoints import Endpoint
-from hallulab.agents.models.joined_streams import join_pieces
+from hallulab.agents.models.joined_streams import JoinedCompletion, join_pieces
 from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.recording import Recording
 from hallulab.agents.models.watching import CallProgress, watching
@@ -372,6 +372,28 @@ async def test_a_stream_that_comes_unasked_and_breaks_off_is_told(
     with pytest.raises(ModelError, match=told):
         await pool.session("chatbot").text("generate", QUESTION)
     assert transport.asked == [False] * tries
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [[{"index": 0, "id": "a", "function": {"name": "sell", "arguments": '{"age": 6}'}}]],
+        [
+            [{"index": 0, "id": "a", "type": "function", "function": {"name": "sell", "arguments": ""}}],
+            [{"index": 0, "function": {"arguments": '{"age"'}}],
+            [{"index": 0, "id": "", "function": {"name": None, "arguments": ": 6}"}}],
+        ],
+        [[{"index": 0, "id": "a"}], [{"index": 0, "function": {"name": "sell", "arguments": '{"age": 6}'}}]],
+        [[{"id": "a", "function": {"name": "sell", "arguments": '{"age": 6}'}}]],
+    ],
+)
+def test_the_pieces_of_a_tools_call_are_one_call(pieces: list[list[Any]]) -> None:
+    joined = JoinedCompletion()
+    for one in pieces:
+        joined.add({"choices": [{"delta": {"content": None, "tool_calls": one}}]})
+    joined.add({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+    found = read_completion(joined.build(), tools_offered=True)
+    assert found.tool_calls == (ToolCall("a", "sell", '{"age": 6}'),)
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
