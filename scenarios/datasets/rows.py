@@ -1,4 +1,4 @@
-"""Labelled replies in files of your own: JSON lines or a JSON list, in our names and types or in others.
+"""Labelled replies in files of your own: JSON or a table, in our names and types or in others.
 
 A name counts as `hallulab import` counts it (`scenarios.chats.reading`); two that could be the same are
 refused. A label is a truth value, whose meaning its name says (`hallucinated`, `faithful`), or a word that
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.cells import unpack_cell
+from hallulab.scenarios.chats.csv import read_cells
 from hallulab.scenarios.chats.evidence import are_names, extract_evidence
-from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, fold_name
+from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, fold_name, place_in
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine, build_labelled_reply
 from hallulab.scenarios.datasets.loader import SCHEMA, make_repeated_id_error
@@ -24,6 +25,7 @@ from hallulab.scenarios.datasets.offsets import LabelPlace, locate_labels
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record
 from hallulab.scenarios.files.json_text import replace_surrogates
+from hallulab.scenarios.files.tables import read_parquet_rows
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.chunking import split_into_chunks
 
@@ -31,6 +33,7 @@ _UNLABELLED, _EMPTY = "unlabelled", "empty reply"
 
 _ASKED = {"user": "question", "reply": "reply", "passages": "passages"}
 """Field of a reading → our name."""
+_REQUIRED = ("reply", "passages")
 
 _LABELS: Mapping[str, bool] = {
     **dict.fromkeys(
@@ -45,6 +48,7 @@ _LABELS: Mapping[str, bool] = {
     ),
 }  # fmt: skip
 """Name of a label → whether its truth value `true` means a hallucination."""
+_MEANS = {fold_name(name): means for name, means in _LABELS.items()}
 
 _TRUTH = {
     **dict.fromkeys(("true", "yes", "1", "1.0"), True),
@@ -72,7 +76,9 @@ LETTUCEDETECT = frozenset(("prompt", "answer", "labels"))
 
 
 def load_rows(path: Path) -> LabelledData:
-    """Load the labelled replies of a file: JSON lines, or a JSON list, in our names or others (`rename_row`).
+    """Load the labelled replies of a file, in our names or others (`rename_row`).
+
+    It has JSON lines or a JSON list, or is a table: CSV or Parquet, by its ending.
 
     Rows with neither label nor spans, and empty replies, are left out and counted.
 
@@ -82,7 +88,7 @@ def load_rows(path: Path) -> LabelledData:
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
     reading = Reading()
-    for place, _, value in read_json_values(path):
+    for place, value in _read_values(path, reading):
         row = _rename(value, reading, f"{path}, {place}")
         if isinstance(row.get("reply"), str) and not row["reply"].strip():
             left_out[_EMPTY] += 1
@@ -99,6 +105,23 @@ def load_rows(path: Path) -> LabelledData:
     ours = all(set(names) <= set(ReplyLine.model_fields) for names in reading.taken.values())
     described = () if ours and not reading.unread else (f"Read as: {reading.describe()}.",)
     return LabelledData(tuple(replies.values()), dict(left_out), (*described, *reading.notes))
+
+
+def _read_values(path: Path, reading: Reading) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a file, each behind its place."""
+    ending = path.suffix.casefold()
+    if ending in (".xlsx", ".xlsm", ".xls", ".ods"):
+        raise UsageError(f"{path}: labels are not read from a spreadsheet. Save it as CSV UTF-8.")
+    if ending == ".parquet":
+        yield from ((f"row {at}", row) for at, row in enumerate(read_parquet_rows(path), start=1))
+    elif ending in (".csv", ".tsv"):
+        try:
+            for row in read_cells(path, reading, chats=False):
+                yield row.place, row.cells
+        except FormatError as error:
+            raise UsageError(f"{place_in(path, error.place)}: {error}") from error
+    else:
+        yield from ((one.place, one.value) for one in read_json_values(path))
 
 
 def _rename(value: Any, reading: Reading, place: str) -> dict[str, Any]:
@@ -136,13 +159,26 @@ def rename_row(row: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     if (label := _find(row, _LABELS, "label")) is not None and not isinstance(row[label], bool):
         ours["label"] = _read_label(label, row[label], reading)
     elif label is not None:
-        ours["label"] = row[label] == _means_hallucinated(label)
+        ours["label"] = row[label] == _MEANS[fold_name(label)]
     if (spans := _find(row, _SPANS, "spans")) is not None:
         ours["spans"] = _read_spans(ours.get("reply"), spans, row[spans], reading)
     for field, taken in (("label", label), ("spans", spans)):
         if taken is not None and taken != field:
             reading.take(field, taken)
-    return ours
+        elif taken is None:
+            ours.pop(field, None)
+    return {
+        name: _read_cell(name, value)
+        for name, value in ours.items()
+        if name in _REQUIRED or value not in (None, "")
+    }
+
+
+def _read_cell(name: str, value: Any) -> Any:
+    """Return a number as the name that it is, and what a table has of a list or an object."""
+    if name in ("id", "group") and type(value) is int:  # `True` is an int, too
+        return str(value)
+    return unpack_cell(value) if name in ("history", "meta") else value
 
 
 def _rename_lettucedetect(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,7 +227,7 @@ def _find(row: Mapping[str, Any], names: Iterable[str], what: str) -> str | None
     Raises:
         FormatError: there are several.
     """
-    folded = {fold_name(name) for name in names}
+    folded = set(map(fold_name, names))
     there = [name for name in row if fold_name(name) in folded and row[name] not in (None, "")]
     found = [name for name in there if not (isinstance(row[name], float) and isnan(row[name]))]
     if len(found) > 1:
@@ -202,7 +238,7 @@ def _find(row: Mapping[str, Any], names: Iterable[str], what: str) -> str | None
 
 
 def _read_label(name: str, value: Any, reading: Reading) -> bool:
-    text = str(value).strip().casefold().replace("_", " ").replace("-", " ")
+    text = _fold_word(value)
     if (said := _WORDS.get(text)) is not None:
         return said
     if isinstance(value, list | Mapping):
@@ -215,13 +251,13 @@ def _read_label(name: str, value: Any, reading: Reading) -> bool:
             f"{name}: {json.dumps(value, ensure_ascii=False)[:60]} is no label. Give `label`: true for a "
             "hallucinated reply, else false."
         )
-    means = _means_hallucinated(name)
+    means = _MEANS[fold_name(name)]
     reading.note(f"`{name}`: true (1, yes) was read as {'' if means else 'not '}hallucinated.")
     return truth == means
 
 
-def _means_hallucinated(name: str) -> bool:
-    return next(means for known, means in _LABELS.items() if fold_name(known) == fold_name(name))
+def _fold_word(value: Any) -> str:
+    return str(value).strip().casefold().replace("_", " ").replace("-", " ")
 
 
 def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
@@ -236,6 +272,7 @@ def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
         )
     if not isinstance(reply, str):
         return listed
+    _require_hallucinations(name, listed)
     if not all(isinstance(one, Mapping) and {"start", "end"} <= one.keys() for one in listed):
         return listed
     given = [
@@ -261,6 +298,21 @@ def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
     ]
 
 
+def _require_hallucinations(name: str, spans: list[Any]) -> None:
+    """Raise FormatError if a span says that its words are right, or how many thought that they are not."""
+    for key, value in [item for one in spans if isinstance(one, Mapping) for item in one.items()]:
+        said = _fold_word(value)
+        is_right = key in _KINDS and False in (_WORDS.get(said), _TRUTH.get(said))
+        means = None if key in _KINDS else _MEANS.get(fold_name(key))
+        if is_right or key in _SHARES or (means is not None and _TRUTH.get(said) is not means):
+            raise FormatError(
+                f"{name}: a span has `{key}` {json.dumps(value, ensure_ascii=False)[:40]}, so its words may "
+                "be right. Give only the places that are hallucinated, without it."
+            )
+
+
+_SHARES = ("prob", "probability")
+"""Keys of a span with the share of annotators who marked it (Mu-SHROOM)."""
 _KINDS = ("label", "label_type", "type", "category")
 
 

@@ -184,7 +184,7 @@ def list_warnings(
     if excused:
         yield (
             f"new severe hallucinations in {format_count(excused, 'turn')} with the same dialogue, passages "
-            "and reply as in the baseline: the detector changed its mind there, so this does not block."
+            "and reply as in the baseline: the chatbot did not change there, so this does not block."
         )
     noisy = sum(count.by_noise for count in changes.counts)
     same = sum(count.same_reply for count in changes.counts)

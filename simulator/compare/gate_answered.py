@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hallulab.scenarios.text.wording import format_count
 from hallulab.simulator.compare.differences import DifferenceLine
 from hallulab.simulator.compare.gate_checks import RECREATE, LineKey, Totals
-from hallulab.simulator.compare.gate_result import LEVEL, GateCheck
+from hallulab.simulator.compare.gate_result import LEVEL, GateCheck, describe_pairs
 from hallulab.simulator.statistics.differences import adjust_by_holm
 from hallulab.simulator.statistics.planning import compute_least_pairs
 
@@ -75,10 +75,7 @@ def check_answered(
 def _check_line(chatbot: str, line: AnsweredLine) -> GateCheck:
     is_blind = line.personas < line.personas_needed
     if is_blind or line.before is None or line.now is None or line.p_less is None:
-        found = (
-            f"cannot detect fewer answers: {format_count(line.personas, 'persona')}, "
-            f"{line.personas_needed} needed"
-        )
+        found = f"cannot detect fewer answers: {describe_pairs(line.personas, line.personas_needed)}"
         return GateCheck(rule="answered", chatbot=chatbot, outcome="not tested", message=found)
     return GateCheck(
         rule="answered",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from hallulab.scenarios.text.wording import NOTHING, shorten_line
+from hallulab.simulator.compare.document import render_change_of_turn
 from hallulab.simulator.compare.gate_result import GateCheck, GateResult
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn, ChangeKind, FoundInTurn
 from hallulab.simulator.show.columns import CHATBOT, TWO_DECIMALS, Column
@@ -153,12 +154,16 @@ def _describe_place(turn: ChangedTurn) -> str:
 
 def _describe_change(turn: ChangedTurn) -> str:
     """Say how a turn changed: hallucinations, their severity, and whether only the detector did."""
-    found = f"{turn.before.spans} → {turn.after.spans} hallucinations"
-    if turn.before.severity is not None or turn.after.severity is not None:
-        found += f", severity {_format_severity(turn.before)} → {_format_severity(turn.after)}"
+    found = render_change_of_turn(turn)
+    if turn.before.outcome == turn.after.outcome == "scored":
+        found = f"{turn.before.spans} → {turn.after.spans} hallucinations"
+        if turn.before.severity is not None or turn.after.severity is not None:
+            found += f", severity {_format_severity(turn.before)} → {_format_severity(turn.after)}"
     if not turn.conversation_before:
         found += " (the baseline has no such conversation)"
-    return f"{found} (the reply is the same: the detector changed its mind)" if turn.noise else found
+    if not turn.noise:
+        return found
+    return f"{found} (the reply is the same{': the detector changed its mind' if turn.before.judged else ''})"
 
 
 def _format_severity(found: FoundInTurn) -> str:

@@ -102,6 +102,12 @@ class GateCheck(Frozen):
         return " ".join(filter(None, (self.chatbot, by))) or "the run"
 
 
+def describe_pairs(personas: int, needed: int) -> str:
+    """Say how many personas are paired, and how many a test needs."""
+    there = format_count(personas, "persona") if personas else "no persona to pair with one of the baseline"
+    return f"{there}, {needed} needed"
+
+
 class GateLine(Frozen):
     """A chatbot under a detector, now and in the baseline."""
 
@@ -143,7 +149,7 @@ class GateLine(Frozen):
 
     def describe_pairs(self) -> str:
         """Say how many personas it has, and how many it needs."""
-        return f"{format_count(self.personas, 'persona')}, {self.personas_needed} needed"
+        return describe_pairs(self.personas, self.personas_needed)
 
     @property
     def pairs(self) -> str:

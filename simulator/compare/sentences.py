@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from hallulab.scenarios.text.wording import choose_noun, format_count, format_number, join_names
 from hallulab.simulator.compare.differences import DifferenceLine
@@ -137,8 +137,12 @@ def _describe_found(line: DifferenceLine, run: RunCompared) -> str:
         verb = f"hallucinates {'more' if line.harm > 0 else 'less'} in {letter}"
     else:
         verb = f"has a {'lower' if line.harm > 0 else 'higher'} token accuracy in {letter}"
-    but = _say_that_it_answers_less(line, run) if line.harm < 0 else ""
-    return f"By {line.detector}, {line.chatbot} {verb}: {numbers}{but}."
+    buts = [
+        _say_that_it_answers_less(line, run) if line.harm < 0 else "",
+        *_say_what_was_judged(line, run),
+    ]
+    but = "; ".join(filter(None, buts))
+    return f"By {line.detector}, {line.chatbot} {verb}: {numbers}{but and f'; but {but}'}."
 
 
 def _say_that_it_answers_less(line: DifferenceLine, run: RunCompared) -> str:
@@ -151,7 +155,20 @@ def _say_that_it_answers_less(line: DifferenceLine, run: RunCompared) -> str:
     if not answers_less(own.after, own.before):
         return ""
     before, after = (format_number(value, 1, 100) for value in (own.before, own.after))
-    return f"; but it answers {after}% of replies, {before}% before, and is not better by that alone"
+    return f"it answers {after}% of replies, {before}% before, and is not better by that alone"
+
+
+def _say_what_was_judged(line: DifferenceLine, run: RunCompared) -> Iterator[str]:
+    """Say that other shares of the turns were judged in the two runs, and that only the detector changed."""
+    of = (line.chatbot, line.detector)
+    own = next(one for one in run.coverage if (one.chatbot, one.detector) == of)
+    shares = own.before.share, own.after.share
+    if answers_less(*shares) or answers_less(*reversed(shares)):
+        before, after = (format_number(share, 1, 100) for share in shares)
+        yield f"{line.detector} scored {after}% of its turns, {before}% before"
+    counts = next(one for one in run.turns.counts if (one.chatbot, one.detector) == of)
+    if counts.same_reply == counts.compared >= own.after.scored:
+        yield f"all its replies that {line.detector} scored are those of the reference"
 
 
 def render_line(line: DifferenceLine) -> str:

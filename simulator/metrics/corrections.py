@@ -6,6 +6,7 @@ detector (`prevalence`), else not at all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -40,6 +41,7 @@ UNKNOWN = "no annotations, and no known error rates"
 """Why a detector's numbers are not corrected, with and without such a file."""
 UNSCORED = "no turn was scored"
 AT_ITS_END = "a number at the end of its range has none"
+SAME = "a number that is the same without each persona has none"
 ONE_PLACE = "all annotations of a chatbot are in conversations with one persona"
 UNSURE = "where errors are seldom flagged more often than clean replies, nothing bounds the number"
 
@@ -232,7 +234,10 @@ def estimate_by_people(found: PPIEstimate, *, share: bool) -> Number:
     if lacking is not None or found.error is None:
         return Number(found.value, None, lacking or ONE_PLACE)
     ci95 = compute_t_interval(found.value, found.error, found.clusters - 1, "arcsine" if share else "log")
-    return Number(found.value, ci95, AT_ITS_END if ci95 is None else None)
+    if ci95 is None:
+        inside = 0 < found.value < (1 if share else math.inf)
+        return Number(found.value, None, SAME if inside else AT_ITS_END)
+    return Number(found.value, ci95, None)
 
 
 def estimate_by_known(rows: Floats, known: DetectorErrors, *, share: bool) -> Number:

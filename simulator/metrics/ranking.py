@@ -116,20 +116,22 @@ def _describe_undecided(report: RunReport, findings: Sequence[Finding]) -> Itera
     needed = _join_needed(open_ones, several=several)
     least = max(finding.least_personas for finding in open_ones)
     more = needed or f"a test of {len(report.chatbots)} chatbots needs at least {least}"
+    scored = [row.personas for row in report.rows if row.hpt_1 is not None]
+    shared = "shared " if personas < min(scored, default=0) else ""
     if personas < report.intervals.least:
         yield (
-            f"Too few personas ({personas}) to rank the chatbots{by}. Intervals need "
+            f"Too few {shared}personas ({personas}) to rank the chatbots{by}. Intervals need "
             f"{report.intervals.least}; {more}."
         )
     elif personas < least or needed:
-        yield f"No chatbot hallucinates significantly least{by} with {personas} personas; {more}."
+        yield f"No chatbot hallucinates significantly least{by} with {personas} {shared}personas; {more}."
     else:
         reasons = "; ".join(
             f"the number for {_name_pair(one)}{f' by {one.detector}' if several else ''} is not planned: "
             f"{one.not_planned}"
             for one in open_ones
         )
-        yield f"No chatbot hallucinates significantly least{by} with {personas} personas; {reasons}."
+        yield f"No chatbot hallucinates significantly least{by} with {personas} {shared}personas; {reasons}."
     unscored = dict.fromkeys(name for finding in open_ones for name in finding.not_scored)
     if unscored:
         yield f"Not scored: {join_names([*unscored])}."
@@ -171,8 +173,10 @@ def explain_intervals(report: RunReport) -> list[str]:
     reasons = {row.no_interval for row in scored}
     if len(reasons) == 1 and None not in reasons:
         few = all(row.personas < report.intervals.least for row in scored)
-        said = few and any(finding.undecided for finding in _list_findings(report))
-        return [] if said else [f"Each chatbot: {reasons.pop()}."]
+        if few and any(finding.undecided for finding in _list_findings(report)):
+            return []
+        if {row.chatbot for row in scored} == {row.chatbot for row in report.rows}:
+            return [f"Each chatbot: {reasons.pop()}."]
     lacking: dict[tuple[str, str], list[str]] = {}
     for row in scored:
         if row.no_interval is not None:
@@ -187,7 +191,7 @@ def _render_headline(finding: Finding, rows: Sequence[Row], failures: Sequence[F
     if finding.compared == 0:
         return f"{by}: nothing was scored."
     if len(rows) == 1:
-        rate = f"{_rate(rows[0])}{_add_failures(rows[0], failures)}"
+        rate = f"{_rate(rows[0])}{_add_lacking(rows[0], failures)}"
         return f"{by}, {rows[0].chatbot} hallucinates {rate}; there is no other to compare with."
     if finding.best is not None:
         best = next(row for row in rows if row.chatbot == finding.best)
@@ -195,7 +199,7 @@ def _render_headline(finding: Finding, rows: Sequence[Row], failures: Sequence[F
         of = f" of {len(ranked)} ranked chatbots" if finding.set_aside else ""
         return (
             f"{by}, {best.chatbot}{mark(best)} hallucinates least{of}: {_rate(best)}"
-            f"{_add_failures(best, failures)}, significantly less than every other{of and ' of these'} "
+            f"{_add_lacking(best, failures)}, significantly less than every other{of and ' of these'} "
             f"{'' if of else 'chatbot '}(paired test, p < 0.05 after Holm's correction); "
             f"{_compare_answered(best, ranked)}."
         )
@@ -235,13 +239,17 @@ def _share(share: float | None) -> str:
     return "an unknown share" if share is None else f"{share:.1%}"
 
 
-def _add_failures(row: Row, failures: Sequence[Failure]) -> str:
-    """Say behind a chatbot's number how many of its conversations failed, where it is much."""
-    return "".join(
-        f" (and {one.failed} of its {format_count(one.conversations, 'conversation')} failed)"
+def _add_lacking(row: Row, failures: Sequence[Failure]) -> str:
+    """Say behind a chatbot's number how much of its talk is not in it, where it is much."""
+    lacking = [
+        f"{one.failed} of its {format_count(one.conversations, 'conversation')} failed"
         for one in failures
         if one.chatbot == row.chatbot and one.failed > MUCH * one.conversations
-    )
+    ]
+    unscored = row.turns - row.scored_turns
+    if unscored > MUCH * row.turns:
+        lacking.append(f"{unscored} of its {row.turns} replies are not scored")
+    return f" (and {' and '.join(lacking)})" if lacking else ""
 
 
 def _describe_needed(finding: Finding) -> str:
@@ -254,7 +262,7 @@ def _describe_needed(finding: Finding) -> str:
     else:
         fewest = f"{finding.detector}: {join_names(finding.lowest)} {has} the fewest{of} in this run"
     if finding.nearest:
-        fewest += f"; not significantly different: {join_names(finding.nearest)}"
+        fewest += f"; not significantly fewer than {join_names(finding.nearest)}"
     pair = _name_pair(finding)
     if finding.personas_needed is None:
         return f"{fewest}. The personas that tell {pair} apart are not planned: {finding.not_planned}."

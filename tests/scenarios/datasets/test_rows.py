@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +66,16 @@ def test_our_own_names_say_nothing(tmp_path: Path) -> None:
             "passages: 'doc_1' is the name of a passage, and not its words. Put its words there.",
         ),
         ({"label": [[0, 2, "HALL"]]}, "label: is a list or an object. Give places as `spans`: objects with"),
+        *(
+            ({"spans": [{"start": 0, "end": 14, key: value}]}, f"spans: a span has `{key}` {written}, so its")
+            for key, value, written in (
+                ("label", "Supported", '"Supported"'),
+                ("label", False, "false"),
+                ("hallucinated", 0, "0"),
+                ("is_supported", "yes", '"yes"'),
+                ("prob", 0.2, "0.2"),
+            )
+        ),
         (
             {"annotations": [{"result": [{"value": {"start": 0, "end": 2}}]}]},
             "annotations: is written as by Label Studio. Give the `value` of each of its results:",
@@ -104,6 +117,41 @@ def test_how_a_number_was_read_as_a_label_is_told(tmp_path: Path) -> None:
 def test_a_json_list_is_a_file_of_rows(tmp_path: Path) -> None:
     data = load(tmp_path, ROW | {"label": True}, ROW | {"label": False}, name="mine.json")
     assert [reply.id for reply in data] == ["line-1", "line-2"]
+
+
+def test_a_null_is_a_key_that_is_left_out_and_a_number_may_be_a_name(tmp_path: Path) -> None:
+    row = ROW | {"id": 5, "group": 7, "question": None, "history": None, "meta": None, "spans": ""}
+    (reply,) = load(tmp_path, row | {"label": True})
+    assert (reply.id, reply.group, reply.question, reply.history, reply.meta) == ("5", "7", "", (), {})
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_a_table_is_a_file_of_rows(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"mine.{ending}"
+    rows = [
+        {**ROW, "contexts": json.dumps(ROW["contexts"]), "label": label, "spans": spans}
+        for label, spans in (("1", ""), ("0", "[]"), ("", '[{"start": 6, "end": 7}]'), ("", ""))
+    ]
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        with path.open("w", newline="") as file:
+            table = csv.DictWriter(file, list(rows[0]), delimiter="\t" if ending == "tsv" else ",")
+            table.writeheader()
+            table.writerows(rows)
+    data = load_labelled(str(path))
+    assert [(reply.label, reply.spans and reply.spans[0].start) for reply in data] == [
+        (True, None), (False, ()), (True, 6),
+    ]  # fmt: skip
+    assert [passage.text for passage in data[0].passages] == ["It is 5 euros."]
+    assert data.left_out == {"unlabelled": 1}
+
+
+def test_a_spreadsheet_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "mine.xlsx").write_bytes(b"PK")
+    assert refusal(load_labelled, str(tmp_path / "mine.xlsx")).endswith(
+        "mine.xlsx: labels are not read from a spreadsheet. Save it as CSV UTF-8."
+    )
 
 
 def test_an_empty_reply_is_left_out_and_counted(tmp_path: Path) -> None:

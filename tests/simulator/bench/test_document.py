@@ -105,8 +105,20 @@ def test_a_part_of_the_data_is_named_first_and_in_every_head() -> None:
         "response level: 3 of 8 replies in 1 group, 0.0% hallucinated",
         "sentence level (3 of 8 replies): 6 sentences in 1 group, 0.0% hallucinated",
         "word level (3 of 8 replies): 21 words in 1 group, 0.0% hallucinated",
-        "span level (3 of 8 replies): 3 replies with gold spans in 1 group, 0 gold spans",
+        "span level (3 of 8 replies): 3 replies read for spans in 1 group, 0 gold spans",
         "Cost and failures (3 of 8 replies)",
+    ]
+
+
+def test_one_item_is_named_in_the_singular() -> None:
+    data = DATA.model_copy(update={"replies": 1, "tested_on": 1})
+    one = reply((3, 6), text="Rs 500.")
+    lines = lines_of(evaluation([one], judged()), data)
+    assert [line for line in lines if "level" in line and "1 group," in line] == [
+        "response level: 1 reply in 1 group, 100.0% hallucinated",
+        "sentence level: 1 sentence in 1 group, 100.0% hallucinated",
+        "word level: 2 words in 1 group, 50.0% hallucinated",
+        "span level: 1 reply read for spans in 1 group, 1 gold span",
     ]
 
 

@@ -92,7 +92,7 @@ def test_severe_findings_on_the_same_replies_are_the_detectors_noise(
     copy = changed_demo(demo_replay, tmp_path / "run", add_a_severe_span)
     ended = hallulab("gate", copy.path, "--against", baseline)
     assert ended.code == 0
-    assert "the detector changed its mind there" in " ".join(ended.out.split())
+    assert "the chatbot did not change there" in " ".join(ended.out.split())
 
 
 def test_severe_findings_in_other_replies_block_and_are_quoted(

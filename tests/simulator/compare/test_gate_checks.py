@@ -252,7 +252,7 @@ def test_where_the_reply_is_the_same_the_detector_changed_its_mind_and_that_is_t
     assert (result.verdict, [turn.noise for turn in result.severe]) == ("passed", [True])
     assert (
         "new severe hallucinations in 1 turn with the same dialogue, passages and reply as in the baseline: "
-        "the detector changed its mind there, so this does not block."
+        "the chatbot did not change there, so this does not block."
     ) in result.warnings
 
 

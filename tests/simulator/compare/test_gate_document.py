@@ -6,11 +6,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hallulab.simulator.compare.gate_document import build_document, render_junit
+from hallulab.simulator.compare.gate_document import build_document, describe_turn, render_junit
 from hallulab.simulator.compare.gate_result import GateCheck, GateResult
 from hallulab.simulator.compare.turns import TurnTexts
 from hallulab.simulator.show.markdown import render_markdown
 from tests.simulator.compare.gated import judge, run_of
+from tests.simulator.compare.made import found
 
 HOSTILE = "x ``` <img src=x onerror=alert(1)> [l](http://e.org) @you | a\n\n# b \x00\x1b[2J\u202e\ud800 `y`"
 """A text with what Markdown, HTML, XML and a terminal would obey."""
@@ -42,6 +43,22 @@ def test_the_comment_has_verdict_changes_and_numbers_in_this_order() -> None:
     assert (
         "| bot | d | 6 | 0.00 | 1.00 | 1.00 | 0.016 | 100% | 100% | 100% | 100% | 1.000 |"
         in text.splitlines()
+    )
+
+
+def test_a_turn_that_was_not_judged_before_is_no_change_of_mind() -> None:
+    result = judge(run_of(1, 0), run_of(None, 1, name="before"))
+    assert [describe_turn(turn) for turn in result.changed] == [
+        "bot by d, p0, turn 1, failed → 1 hallucination (the reply is the same)",
+        "bot by d, p1, turn 1, 1 → 0 hallucinations (the reply is the same: the detector changed its mind)",
+    ]
+
+
+def test_personas_of_one_run_alone_are_no_pairs() -> None:
+    others = found({"bot": {(f"q{number}", 0): [0] for number in range(5)} | {("p0", 0): [0]}}, "before")
+    [warning] = judge(run_of(*[0] * 6, reply="two three"), others).warnings[:1]
+    assert warning.startswith(
+        "not enough personas to detect a regression: no persona to pair with one of the baseline, 6 needed."
     )
 
 

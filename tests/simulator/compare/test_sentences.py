@@ -50,6 +50,21 @@ def test_a_run_that_hallucinates_less_and_answers_less_is_not_called_better() ->
     ]
 
 
+def test_a_difference_by_the_detector_or_by_what_was_judged_says_so() -> None:
+    twos: Found = {(one, 0): [1, 0] for one in TEN}
+    half: Found = {(one, 0): [None, 0] for one in TEN}
+    said = described(found({"bot": ZEROS}), found({"bot": ONES}, "b"))
+    assert said[0] == (
+        "By d, bot hallucinates more in B: 0.00 → 1.00 a turn, +1.00, p = 0.00391; but all its replies that "
+        "d scored are those of the reference."
+    )
+    said = described(found({"bot": twos}), found({"bot": half}, "b", "one three"))
+    assert said[0] == (
+        "By d, bot hallucinates less in B: 0.50 → 0.00 a turn, -0.50, p = 0.00391; but d scored 50.0% of its "
+        "turns, 100.0% before."
+    )
+
+
 def without(found: Found) -> Found:
     """The same, but that the detector failed on the first persona's turn."""
     return {**found, ("p0", 0): [None]}

@@ -95,8 +95,16 @@ def test_annotations_come_first_and_correct_share_and_count() -> None:
     found, *_ = of(turns, known())
     assert (found.source, found.turns, found.annotated, found.weight) == ("annotations", 20, 16, 0.95)
     assert (found.hpt_1, found.corrected_hpt_1, found.hallucinated_turns) == (1.0, 2.0, 1.0)
-    assert found.no_interval == "a number at the end of its range has none"
+    assert found.no_interval == (
+        "a number at the end of its range has none; a number that is the same without each persona has none"
+    )
     assert (found.sensitivity, found.measured) == (None, None)
+
+
+def test_a_number_inside_of_its_range_that_does_not_vary_has_another_reason() -> None:
+    found, *_ = of([turn("a", persona, spans, 1 - spans) for persona in range(8) for spans in (0, 1)])
+    assert (found.corrected_hpt_1, found.hallucinated_turns) == (0.5, 0.5)
+    assert found.no_interval == "a number that is the same without each persona has none"
 
 
 def test_one_annotated_turn_is_too_few() -> None:

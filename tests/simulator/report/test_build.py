@@ -83,6 +83,26 @@ def test_behind_the_number_of_a_chatbot_stands_how_many_of_its_conversations_fai
     )
 
 
+def test_behind_the_number_of_a_chatbot_stands_how_many_of_its_replies_are_not_scored() -> None:
+    half = line("b", 0.0, turns=16, scored_turns=8)
+    assert render_headlines(report({"best": "b"}, line("a", 0.5), half))[0].startswith(
+        "By d, b hallucinates least: 0.00 per turn (and 8 of its 16 replies are not scored), significantly "
+    )
+
+
+def test_personas_that_not_every_chatbot_talked_to_are_not_shared() -> None:
+    made = report(PAIR | {"pairs": 0}, line("a", 0.5, personas=8), line("b", 0.25, personas=8))
+    assert render_headlines(made) == [
+        "Too few shared personas (0) to rank the chatbots. Intervals need 6; a test of 2 chatbots needs at "
+        "least 6."
+    ]
+
+
+def test_why_a_scored_chatbot_has_no_interval_is_not_said_of_an_unscored_one() -> None:
+    made = report({}, line("a", None), line("b", 1.0, no_interval="every persona has the same HPT-1"))
+    assert explain_intervals(made) == ["d, b: every persona has the same HPT-1."]
+
+
 PAIR: dict[str, Any] = {"undecided": ["a", "b"], "lowest": ["b"], "nearest": ["a"], "difference": 0.25}
 TIE: dict[str, Any] = {
     "undecided": ["a", "b"],
@@ -151,21 +171,21 @@ def test_with_too_few_personas_to_rank_any_the_first_sentences_leave_out_who_ans
         (
             {**PAIR, "pairs": 2, "personas_needed": 1616},
             {"a": 0.5, "b": 0.25, "c": 0.75},
-            "d: b has the fewest in this run; not significantly different: a. a and b differ by 0.25 per "
+            "d: b has the fewest in this run; not significantly fewer than a. a and b differ by 0.25 per "
             "turn with 2 personas; telling two apart that differ by 0.2 needs about 1,616 (80% power "
             "for this pair alone).",
         ),
         (
             {**PAIR, "nearest": ["a", "c"], "pairs": 2, "personas_needed": 16},
             {"a": 0.5, "b": 0.25, "c": 0.5},
-            "d: b has the fewest in this run; not significantly different: a and c. a and b differ by 0.25 "
+            "d: b has the fewest in this run; not significantly fewer than a and c. a and b differ by 0.25 "
             "per turn with 2 personas; telling two apart that differ by 0.2 needs about 16 (80% power "
             "for this pair alone).",
         ),
         (
             {**PAIR, "pairs": 9, "personas_needed": 40, "seed_share": 0.25},
             {"a": 0.5, "b": 0.25},
-            "d: b has the fewest in this run; not significantly different: a. a and b differ by 0.25 per "
+            "d: b has the fewest in this run; not significantly fewer than a. a and b differ by 0.25 per "
             "turn with 9 personas; telling two apart that differ by 0.2 needs about 40 (80% power "
             "for this pair alone). More seeds of the same personas can remove 25% of this difference's "
             "variance at most; the rest takes more personas.",
@@ -257,7 +277,7 @@ def lacking(detector: str, chatbot: str, number: int, hpt_1: float | None = 0.5)
 
 
 def test_one_reason_for_all_is_said_once() -> None:
-    rows = [lacking("d", "a", 2), lacking("e", "b", 2), lacking("e", "c", 0, None)]
+    rows = [lacking("d", "a", 2), lacking("e", "b", 2)]
     assert explain_intervals(report({}, *rows)) == ["Each chatbot: 2 personas; 6 needed for an interval."]
 
 
