@@ -42,10 +42,11 @@ from hallulab.scenarios.chats.turns import (
     build_turns,
     find_evidence,
     find_hidden,
+    note_speakers,
     read_chat_message,
 )
 from hallulab.scenarios.chats.values import FormatError, Groups, convert_to_text
-from hallulab.scenarios.text.wording import format_count, join_names, shorten_line
+from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Turn
 
 _LAYOUTS_AT_ONCE = 1_000
@@ -113,11 +114,7 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
                 "no message is shown to the user, as `public`, `private`, `internal` or `deleted` says. "
                 "Rename that column if it says something else."
             )
-        if len(bots) > 1:
-            reading.note(
-                f"Messages of {join_names([f'`{name}`' for name in bots])} are all replies. If one of them "
-                "is no chatbot, such as a human agent, leave its rows out."
-            )
+        note_speakers(bots, reading)
         yield from _join_sessions(path, groups, left_out, reading)
     for reason, count in left_out.items():
         reading.note(f"Left out: {format_count(count, 'row')} {reason}.")

@@ -13,7 +13,7 @@ A turn is a message of the user and the reply to it. Other messages become part 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from hallulab.scenarios.chats.message_parts import MessageParts, read_parts, sho
 from hallulab.scenarios.chats.reading import NAMES, Reading, fold_keys, fold_name, fold_names
 from hallulab.scenarios.chats.values import FormatError, NoWordsError, get_object, get_text
 from hallulab.scenarios.text.thoughts import leave_out_thoughts
-from hallulab.scenarios.text.wording import shorten_line
+from hallulab.scenarios.text.wording import join_names, shorten_line
 from hallulab.scenarios.transcript import Step, Turn
 
 Role = Literal["system", "user", "assistant", "call", "tool"]
@@ -260,6 +260,15 @@ def _read_role(role: Any, where: str) -> Role:
     if known is None:
         raise FormatError(f"{where}: {shorten_value(role)} is no known role. Give {_KNOWN}.")
     return known
+
+
+def note_speakers(bots: Collection[str], reading: Reading) -> None:
+    """Note the names of those whose messages are replies, where they are several."""
+    if len(bots) > 1:
+        reading.note(
+            f"Messages of {join_names([f'`{shorten_line(name)}`' for name in bots])} are all replies. If one "
+            "of them is no chatbot, such as a human agent, leave its messages out."
+        )
 
 
 def find_hidden(message: Mapping[str, Any]) -> str | None:

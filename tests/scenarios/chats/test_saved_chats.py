@@ -225,7 +225,7 @@ def test_a_saved_chat_that_is_not_known_is_refused_with_the_remedy(kind: str, tm
         (
             f"session,role,content\ns,user,{Q}\ns,Bot,{A}\ns,agent,{B}\ns,bot,{B}\n",
             "Messages of `bot` and `agent` are all replies. If one of them is no chatbot, such as a human "
-            "agent, leave its rows out.",
+            "agent, leave its messages out.",
         ),
     ],
     ids=["a merged cell", "two chatbots", "a person after the bot"],
