@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.cells import unpack_cell
+from hallulab.scenarios.chats.message_parts import is_part
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
 from hallulab.scenarios.chats.span_files import Attributes, build_attribute_tree
 from hallulab.scenarios.chats.values import get_object, list_in
@@ -243,7 +244,7 @@ def _unpack_traceloop(messages: Any, role: str) -> list[Any]:
 def _unpack_parts(content: Any) -> Any:
     """Return a message's content: a text that is a list of parts is that list."""
     parts = unpack_cell(content)
-    is_list = isinstance(parts, list) and all(isinstance(one, Mapping) and "type" in one for one in parts)
+    is_list = isinstance(parts, list) and all(isinstance(one, Mapping) and is_part(one) for one in parts)
     return parts if is_list and parts else content
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, encode_json, write_lines
 from hallulab.scenarios.chats.otel import parse_timestamp
-from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, is_known
+from hallulab.scenarios.chats.reading import Reading, is_known
 from hallulab.scenarios.chats.record import (
     Marked,
     TurnAbout,
@@ -27,7 +27,8 @@ from hallulab.scenarios.chats.record import (
     build_own_conversation,
     read_about,
 )
-from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows, require_unique
+from hallulab.scenarios.chats.row_kinds import find_kind, is_header
+from hallulab.scenarios.chats.rows import PlacedRow, read_rows, require_unique
 from hallulab.scenarios.chats.values import FormatError, Groups, open_chats
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import parse_json
@@ -88,13 +89,7 @@ def recognize(start: FileStart) -> bool:
     if text[:1] in ("{", "["):
         return False
     _, header = find_separator(text.splitlines()[:2])
-    try:
-        find_kind(header, Reading(start.mapping))
-    except AmbiguousNameError:
-        return True  # a table of chats, and reading it says what is wrong
-    except FormatError:
-        return False
-    return len(header) > 1
+    return len(header) > 1 and is_header(header, start.mapping)
 
 
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:

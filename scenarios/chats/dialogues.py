@@ -82,8 +82,8 @@ def _extract_from_list(
 def _extract_from_object(
     value: Mapping[str, Any], role: Literal["user", "assistant"], wanted: str | None, levels: int
 ) -> DialoguePart:
-    if _is_message(value) and "message" not in value:
-        content = "parts" if "parts" in value and "content" not in value else "content"
+    content = next((key for key in ("content", "message", "parts") if key in value), "content")
+    if _is_message(value) and (content != "message" or ("role" in value and get_text(value, "message"))):
         return DialoguePart(
             tuple(read_chat_message(_rename_parts(value, content), "message", ("role", content)))
         )

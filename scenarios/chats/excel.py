@@ -1,14 +1,16 @@
-"""Tables of Excel (`rows`): the first sheet, whose first row with cells is the header."""
+"""Tables of Excel (`rows`): the first sheet with a header that is known, whatever stands above it."""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.row_kinds import is_header
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows, require_unique
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
@@ -21,7 +23,9 @@ LARGEST = 100_000_000
 LARGEST_UNPACKED = 1_000_000_000
 """… and of its parts unpacked."""
 _MOST_ROWS, _MOST_COLUMNS = 1_048_576, 500
-"""Excel's own limit, and more columns than a table of chats has."""
+"""Excel's own limit, and more columns than a table of chats has. Sheets may claim any number."""
+_MOST_BEFORE = 10
+"""Rows among which the header is looked for."""
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
@@ -44,20 +48,17 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
             if sum(member.file_size for member in archive.infolist()) > LARGEST_UNPACKED:
                 raise UsageError(f"{path}: unpacks to more than {LARGEST_UNPACKED:,} bytes. Save it as CSV.")
         book = load_workbook(content, read_only=True, data_only=True, keep_links=False)
-        sheets = book.worksheets
-        if len(sheets) > 1:
-            others = ", ".join(repr(sheet.title) for sheet in sheets[1:])
-            reading.note(f"The sheet {sheets[0].title!r} was read, and not {others}.")
+        sheet, begins = _find_header(book.worksheets, reading)
+        if len(book.worksheets) > 1:
+            others = ", ".join(repr(one.title) for one in book.worksheets if one is not sheet)
+            reading.note(f"The sheet {sheet.title!r} was read, and not {others}.")
         header: list[str] | None = None
-        # The bounds keep a sheet from claiming cells that are not there.
-        rows = (
-            sheets[0].iter_rows(max_row=_MOST_ROWS, max_col=_MOST_COLUMNS, values_only=True) if sheets else ()
-        )
-        for number, cells in enumerate(rows, start=1):
+        rows = sheet.iter_rows(begins, _MOST_ROWS, max_col=_MOST_COLUMNS, values_only=True)
+        for number, cells in enumerate(rows, start=begins):
             if all(cell is None for cell in cells):
                 continue
             if header is None:
-                header = [str(cell).strip() if cell is not None else "" for cell in cells]
+                header = _name_columns(cells)
                 require_unique(header, f"row {number}")
                 continue
             if any(cell is not None and not name for name, cell in zip(header, cells, strict=True)):
@@ -74,6 +75,26 @@ def _read_cells(path: Path, reading: Reading) -> Iterator[PlacedRow]:
         raise UsageError(
             f"{path}: no table of Excel ({shorten_line(str(error))}). Save it again, or as CSV."
         ) from error
+
+
+def _find_header(sheets: Sequence[Any], reading: Reading) -> tuple[Any, int]:
+    """Return the first sheet with a header that is known, and its row; else the first sheet from its start.
+
+    Raises:
+        FormatError: there is no sheet.
+    """
+    if not sheets:
+        raise FormatError("it has no sheet. Save it again, or as CSV.")
+    for sheet in sheets:
+        rows = sheet.iter_rows(max_row=_MOST_BEFORE, max_col=_MOST_COLUMNS, values_only=True)
+        for number, cells in enumerate(rows, start=1):
+            if is_header(filter(None, _name_columns(cells)), reading.mapping):
+                return sheet, number
+    return sheets[0], 1
+
+
+def _name_columns(cells: Iterable[Any]) -> list[str]:
+    return [str(cell).strip() if cell is not None else "" for cell in cells]
 
 
 def recognize(start: FileStart) -> bool:

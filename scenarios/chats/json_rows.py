@@ -5,12 +5,14 @@ Data sets of Ragas and DeepEval, prompts and completions, and logs in names of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object
-from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading
-from hallulab.scenarios.chats.rows import PlacedRow, find_kind, read_rows
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.row_kinds import is_header
+from hallulab.scenarios.chats.rows import PlacedRow, read_rows
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 
 NAME = "json-rows"
@@ -24,22 +26,26 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
 def _read_objects(path: Path, reading: Reading) -> Iterator[PlacedRow]:
     for place, line, value in read_json_values(path, reading.skip):
         try:
-            yield PlacedRow(place, line, require_object(value))
+            yield PlacedRow(place, line, _lift_messages(require_object(value), reading.mapping))
         except FormatError as error:
             reading.skip(FormatError(str(error), place), place)
 
 
 def recognize(start: FileStart) -> bool:
     """Return whether the first object has the names of a row."""
-    if start.value is None:
-        return False
-    try:
-        find_kind(start.value, Reading(start.mapping))
-    except AmbiguousNameError:
-        return True  # rows of chats, and reading them says what is wrong
-    except FormatError:
-        return False
-    return True
+    return start.value is not None and is_header(_lift_messages(start.value, start.mapping), start.mapping)
+
+
+def _lift_messages(value: Mapping[str, Any], mapping: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return an object with its messages at the top, where the user gives a path: `values.messages`."""
+    path = mapping.get("messages", "")
+    head, dot, _ = path.partition(".")
+    if not dot or path in value:
+        return value
+    at: Any = value
+    for key in path.split("."):
+        at = at.get(key) if isinstance(at, Mapping) else None
+    return {**{key: one for key, one in value.items() if key != head}, path: at}
 
 
 INFO = ChatFormat(

@@ -73,7 +73,7 @@ def read_parts(content: Any, where: str) -> MessageParts:
         found.texts.append(content)
         return found
     if isinstance(content, Mapping):
-        content = [content]
+        content = content["parts"] if isinstance(content.get("parts"), list) else [content]
     if not isinstance(content, list):
         raise FormatError(
             f"{where}: must be text or a list of parts, not {shorten_value(content)}. Correct it."
@@ -118,6 +118,8 @@ def _read_part(part: Any, where: str, found: MessageParts) -> None:
         found.texts.append(_read_text(body, where))
         found.documents += _read_web_citations(part)
         found.cites |= isinstance(part.get("citations"), list)
+    elif (transcript := get_text(part, "transcript")) is not None:  # of what was spoken
+        found.texts.append(transcript)
     else:
         found.left_out.append(str(part.get("type") or next(iter(part))))
 
@@ -131,6 +133,11 @@ def _find_kind(part: Mapping[str, Any]) -> tuple[str | None, Mapping[str, Any]]:
         if fold_name(key) in _KINDS:
             return fold_name(key), body if isinstance(body, Mapping) else part
     return (None if not part or any(key in part for key in _WORDS) else fold_name(next(iter(part)))), part
+
+
+def is_part(value: Mapping[str, Any]) -> bool:
+    """Return whether an object names its kind, under `type` or by its only key."""
+    return "type" in value or (len(value) == 1 and fold_name(next(iter(value))) in _KINDS)
 
 
 def _name_tool(body: Mapping[str, Any]) -> str:

@@ -25,14 +25,14 @@ from hallulab.scenarios.chats.record import (
     list_messages,
     read_about,
 )
-from hallulab.scenarios.chats.replies import read_reply
+from hallulab.scenarios.chats.replies import is_item, read_items, read_reply
 from hallulab.scenarios.chats.row_order import RowPlace, read_row_place
 from hallulab.scenarios.chats.turns import (
     SYSTEM,
     ChatMessageRecord,
     build_turns,
+    find_hidden,
     find_role,
-    is_internal,
     read_chat_message,
 )
 from hallulab.scenarios.chats.values import FormatError, get_object
@@ -75,9 +75,7 @@ def read_messages(
     if KEY in value:
         return build_own_conversation(build_turns(said, as_said=True), read_about(value[KEY]), name, reading)
     names = list_unread(value, key)
-    if reply := _find_reply(value, names, said, reading):
-        said += read_reply(value[reply], reply, reading)
-        reading.take("reply", reply)
+    said += read_reply_beside(value, names, said, reading)
     return build_chat(value, names, said, name, reading)
 
 
@@ -90,12 +88,18 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
     if not isinstance(listed, list):
         raise FormatError(f"{where}: must be a list of messages. Correct it, or delete the line.")
     told = list[ChatMessageRecord]()
-    # Where all were internal, the name would say something else.
-    internal = {number for number, one in enumerate(listed) if isinstance(one, Mapping) and is_internal(one)}
-    internal = internal if len(internal) < len(listed) else set()
+    # Where all were hidden, the name would say something else.
+    hidden = {
+        number: what
+        for number, one in enumerate(listed)
+        if isinstance(one, Mapping) and (what := find_hidden(one))
+    }
+    hidden = hidden if len(hidden) < len(listed) else {}
     for number, message in _order_by_time(listed, where, reading):
-        if number in internal:
-            reading.count("Internal notes left out")
+        if number in hidden:
+            reading.count(f"{hidden[number].capitalize()} left out")
+        elif is_item(message):
+            told += read_items([message], f"{where}.{number}", reading)
         else:
             told += read_chat_message(message, f"{where}.{number}", reading=reading)
     return told
@@ -198,21 +202,23 @@ def list_unread(value: Mapping[str, Any], *read: str) -> tuple[str, ...]:
     )
 
 
-def _find_reply(
+def read_reply_beside(
     value: Mapping[str, Any], names: Iterable[str], said: Sequence[ChatMessageRecord], reading: Reading
-) -> str | None:
-    """Return the name of the reply that stands beside the messages; None: they end with it, or there is none.
+) -> list[ChatMessageRecord]:
+    """Return the reply that stands beside the messages; nothing where they end with it, or there is none.
 
     Raises:
-        FormatError: two names could be the reply.
+        FormatError: two names could be the reply, or no reply is found there.
     """
     spoken = [one for one in said if one.role != "system"]
     if spoken and spoken[-1].role == "assistant" and "reply" not in reading.mapping:
-        return None
-    if value.get("choices"):
-        return "choices"
-    name = reading.choose(tuple(names), "reply").get("reply")
-    return None if name is None or is_nothing(value[name]) else name
+        return []
+    name = "choices" if value.get("choices") else reading.choose(tuple(names), "reply").get("reply")
+    if name is None or is_nothing(value[name]):
+        return []
+    found = read_reply(value[name], name, reading)
+    reading.take("reply", name)
+    return found
 
 
 def find_session(value: Mapping[str, Any], reading: Reading, *read: str) -> tuple[str | None, float | None]:

@@ -15,14 +15,19 @@ from hallulab.scenarios.chats.values import get_text, list_objects
 from hallulab.scenarios.transcript import Conversation
 
 _SPEAKERS = ("user", "bot")
+_TAKEN_BACK = {"undo": "bot", "rewind": "user", "restart": "user"}
+"""Event → who spoke last, and is forgotten: after a restart, it got no reply."""
 
 
 def _read_tracker(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
-    messages = [
-        {"role": event["event"], "content": event["text"]}
-        for event in list_objects(value, "events")
-        if event.get("event") in _SPEAKERS and isinstance(event.get("text"), str)
-    ]
+    messages = list[dict[str, str]]()
+    for event in list_objects(value, "events"):
+        kind = event.get("event")
+        if kind in _SPEAKERS and isinstance(event.get("text"), str):
+            messages.append({"role": kind, "content": event["text"]})
+        elif kind in _TAKEN_BACK:
+            while messages and messages[-1]["role"] == _TAKEN_BACK[kind]:
+                messages.pop()
     about = ChatContext(id=get_text(value, "sender_id"))
     return build_conversation(build_turns(read_said(messages, "events", reading)), about, name)
 

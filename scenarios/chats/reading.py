@@ -46,9 +46,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "role": (
         "role", "speaker", "sender", "author", "message_type", "sender_type", "sender_role", "author_role",
-        "message_role", "from",
+        "message_role", "from", "author_type", "actor_type", "participant_role", "participant_type",
     ),
-    "text": ("content", "text", "message", "message_text", "body"),
+    "text": ("content", "text", "message", "message_text", "body", "parts"),
     "messages": ("messages", "conversations", "conversation", "dialogue", "dialog", "chat", "turns"),
     "chatbot": ("chatbot", "bot", "bot_name", "assistant_name"),
     "model": ("model", "model_name", "model_id"),
@@ -179,6 +179,8 @@ LAYOUTS: tuple[Layout, ...] = (
         "Dify", ("query", "answer", "inputs"),
         {"user": "query", "reply": "answer", "passages": "retriever_resources"},
     ),
+    # The text of its parts is in both.
+    Layout("Vercel's AI SDK", ("content", "parts"), {"text": "content"}),
     # Its `context` is what the bot should have been given, and `retrieval_context` what it was.
     Layout("DeepEval, its evidence", ("context", "retrieval_context"), {"passages": "retrieval_context"}),
 )  # fmt: skip

@@ -22,6 +22,7 @@ _ITEM_CALLS = (
     "image_generation_call",
 )
 _ITEM_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_ITEMS = frozenset((*_ITEM_RESULTS, *_ITEM_CALLS, *_ITEM_OUTPUTS, "reasoning"))
 _GAVE = ("results", "outputs", "output")
 _DEEPEST = 6
 
@@ -40,6 +41,10 @@ def read_reply(value: Any, where: str, reading: Reading, levels: int = _DEEPEST)
     """
     if isinstance(value, str):
         return [ChatMessageRecord("assistant", value)]
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        for _ in value[1:]:
+            reading.count(f"Other replies of a request left out ({where})")
+        return [ChatMessageRecord("assistant", value[0])]
     if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
         alone = [one for one in value if not {"role", "type"} & one.keys()]
         if any({"message", "text"} & one.keys() for one in alone):
@@ -97,6 +102,11 @@ def _read_object(
     return [] if key is None else read_reply(value[key], f"{where}.{key}", reading, levels - 1)
 
 
+def is_item(value: Any) -> bool:
+    """Return whether a value is an item of OpenAI's Responses API that no role speaks, such as a call."""
+    return isinstance(value, Mapping) and value.get("type") in _ITEMS and "role" not in value
+
+
 def read_items(items: Any, where: str, reading: Reading) -> list[ChatMessageRecord]:
     """Return what the items of OpenAI's Responses API say: messages, calls of tools and what these gave.
 
@@ -116,7 +126,8 @@ def read_items(items: Any, where: str, reading: Reading) -> list[ChatMessageReco
             )
             reading.take("passages", f"{where} ({kind})")
         elif kind in _ITEM_OUTPUTS:
-            said.append(ChatMessageRecord("tool", "", tuple(extract_evidence(item.get("output"), "tool"))))
+            name = str(item.get("name") or "tool")
+            said.append(ChatMessageRecord("tool", "", tuple(extract_evidence(item.get("output"), name))))
             reading.take("passages", f"{where} ({kind})")
         elif kind in _ITEM_CALLS:
             said.append(ChatMessageRecord("call", json.dumps(item, ensure_ascii=False)))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from hallulab.scenarios.chats.cells import is_nothing
-from hallulab.scenarios.chats.reading import fold_name, fold_names
+from hallulab.scenarios.chats.reading import Reading, fold_name, fold_names
 from hallulab.scenarios.chats.span_files import ROW_PARENTS, is_span_row
 from hallulab.scenarios.chats.values import FormatError, GroupedPart, convert_to_text
 
 _BEFORE = fold_names("parent_message_id parent_uuid parent_message_uuid")
 """Names of the message before a message, in trees of them."""
+_MAYBE_REVERSED = (
+    "The first message is the assistant's, and the last one the user's: if the file runs from new to old, "
+    "sort it from old to new."
+)
+_ROUNDED = re.compile(r"\d(?:[.,]\d+)?e\+\d+", re.IGNORECASE)
+"""A number as spreadsheets show long ones."""
 _IDS = fold_names("id message_id uuid")
 
 
@@ -76,6 +83,32 @@ class MessageTree:
 
 def _find_parent(cells: Mapping[str, Any]) -> str | None:
     return next((name for name in cells if fold_name(name) in (*ROW_PARENTS, *_BEFORE)), None)
+
+
+def check_session(session: str, parts: Sequence[GroupedPart], reading: Reading, *, unnamed: bool) -> None:
+    """Check that rows are of one conversation, and note what makes that doubtful.
+
+    Args:
+        session: the conversation.
+        parts: its rows, sorted.
+        reading: is told.
+        unnamed: whether the file names no conversations.
+
+    Raises:
+        FormatError: a spreadsheet has rounded its number, so others may have the same.
+    """
+    if len(parts) > 1 and _ROUNDED.fullmatch(session):
+        raise FormatError(
+            f"{session!r} is a number that a spreadsheet has rounded, so its rows may be of several "
+            "conversations. Export that column as text."
+        )
+    for field in ("chatbot", "model"):
+        if len({part.value[field] for part in parts} - {None}) > 1:
+            reading.count(f"Conversations whose rows name several {field}s, of which the first counts")
+    ends = [part.value["said"] for part in (parts[0], parts[-1]) if part.value["said"]]
+    speakers = [said[place]["role"] for said, place in zip(ends, (0, -1), strict=False)]
+    if unnamed and not parts[0].value["order"][0] and speakers == ["assistant", "user"]:
+        reading.note(_MAYBE_REVERSED)
 
 
 def check_turns(session: str, parts: Sequence[GroupedPart], *, unnamed: bool) -> None:

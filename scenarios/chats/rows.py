@@ -18,46 +18,44 @@ from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.cells import holds_words, is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat
+from hallulab.scenarios.chats.conventions import unpack_text
 from hallulab.scenarios.chats.evidence import WORDS, FoundEvidence, extract_evidence, require_words
-from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name, place_in
+from hallulab.scenarios.chats.messages import read_reply_beside
+from hallulab.scenarios.chats.reading import Reading, fold_name, place_in
 from hallulab.scenarios.chats.record import CHATBOT, MODEL, ChatContext, add_topic, build_conversation
-from hallulab.scenarios.chats.row_checks import MessageTree, check_step, check_turns
+from hallulab.scenarios.chats.replies import is_item, read_items
+from hallulab.scenarios.chats.row_checks import MessageTree, check_session, check_step, check_turns
+from hallulab.scenarios.chats.row_kinds import (
+    ALONE,
+    BESIDE,
+    DIALOGUE,
+    EXCHANGE,
+    MESSAGE,
+    Columns,
+    choose_columns,
+    list_names,
+)
 from hallulab.scenarios.chats.row_order import check_row_order, read_row_place
 from hallulab.scenarios.chats.traces import extract_messages
 from hallulab.scenarios.chats.turns import (
     ChatMessageRecord,
     build_turns,
     find_evidence,
-    is_internal,
+    find_hidden,
+    note_speakers,
     read_chat_message,
 )
 from hallulab.scenarios.chats.values import FormatError, Groups, convert_to_text
 from hallulab.scenarios.text.wording import format_count, shorten_line
 from hallulab.scenarios.transcript import Conversation, Turn
 
-_BESIDE = ("session", "turn", "topic", "chatbot", "model")
-_EXCHANGE = ("user", "reply", "passages")
-_MESSAGE = ("role", "text", "passages")
-_WHOLE_MESSAGE = ("text", "passages")
-_DIALOGUE = ("messages", "passages")
-_ALONE = (_MESSAGE, _WHOLE_MESSAGE)
-"""Kinds of rows that are one message."""
 _LAYOUTS_AT_ONCE = 1_000
 _ALL = "all"
 """Conversation of all messages of a table, where none is named."""
-_MAYBE_REVERSED = (
-    "The first message is the assistant's, and the last one the user's: if the file runs from new to old, "
-    "sort it from old to new."
-)
 _MAYBE_PASSAGES = re.compile(
     r"(?:context|passage|document|source|chunk|retriev|evidence)(?!.*(?:id|url|count|score|name|time|len)s?$)",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(
-    r"(?:retrieved[ _-]?)?(?:contexts?|passages?|docs?|documents?|chunks?|evidence)[ _.\[-]?\d{1,3}\]?",
-    re.IGNORECASE,
-)
-_INTERNAL = "as internal notes"
 _NO_REPLY = "without a reply"
 _NO_USER = "without a message of the user"
 
@@ -70,15 +68,6 @@ class PlacedRow(NamedTuple):
     line: int
     """The line on which it begins, or its number."""
     cells: Mapping[str, Any]
-
-
-class _Columns(NamedTuple):
-    """Meaning of the names of a row."""
-
-    kind: tuple[str, ...]
-    names: Mapping[str, str]
-    numbered: tuple[str, ...] = ()
-    """Names of passages that have a column each: `context_1`, `context_2`."""
 
 
 def require_unique(names: Sequence[str], place: str) -> None:
@@ -98,51 +87,58 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     Raises:
         FormatError: a row is wrong, or has no column that is needed.
     """
-    choose = lru_cache(_LAYOUTS_AT_ONCE)(lambda names: _choose_columns(names, reading))
-    left_out, unordered = Counter[str](), list[str]()
+    choose = lru_cache(_LAYOUTS_AT_ONCE)(lambda names: choose_columns(names, reading))
+    left_out, bots = Counter[str](), dict[str, None]()
     with Groups() as groups:
         tree, kept = MessageTree(), 0
         for number, row in enumerate(rows, start=1):
             try:
-                columns = choose(tuple(row.cells))
-                if columns.kind in _ALONE and is_internal(row.cells):
-                    left_out[_INTERNAL] += 1
+                columns = choose(list_names(row.cells, reading))
+                if columns.kind in ALONE and (hidden := find_hidden(row.cells)):
+                    left_out[f"as {hidden}"] += 1
                     continue
                 found = _read_row(row.cells, columns, reading)
+                bots |= _find_bot(row.cells, columns, found["said"])
                 session = found["session"] or _name_session(columns, number, reading)
-                if columns.kind == _EXCHANGE:
+                if columns.kind == EXCHANGE:
                     check_step(row.cells)
-                elif columns.kind in _ALONE:
+                elif columns.kind in ALONE:
                     tree.add(row.cells, session, unnamed=session == _ALL)
             except FormatError as error:
                 reading.skip(FormatError(str(error), row.place), row.place)
                 continue
             kept += 1
             groups.add(session, found["order"][2] or 0.0, row.line, {**found, "place": row.place})
-        if left_out[_INTERNAL] and not kept:
+        if left_out and not kept:
             raise FormatError(
-                "all messages are internal notes, as `public`, `private` or `internal` says. Rename that "
-                "column if it says something else."
+                "no message is shown to the user, as `public`, `private`, `internal` or `deleted` says. "
+                "Rename that column if it says something else."
             )
-        for session, parts in groups:
-            place = parts[0].value["place"]
-            ends = [part.value["said"] for part in (parts[0], parts[-1]) if part.value["said"]]
-            speakers = [said[place]["role"] for said, place in zip(ends, (0, -1), strict=False)]
-            if session == _ALL and not parts[0].value["order"][0] and speakers == ["assistant", "user"]:
-                reading.note(_MAYBE_REVERSED)
-            try:
-                if not check_row_order(session, parts):
-                    check_turns(session, parts, unnamed=session == _ALL)
-                    unordered.append(session)
-                joined = _join_rows(session, [part.value for part in parts], left_out)
-                yield ReadChat(place_in(path, place), joined)
-            except FormatError as error:
-                reading.skip(FormatError(str(error), error.place or place), error.place or place)
+        note_speakers(bots, reading)
+        yield from _join_sessions(path, groups, left_out, reading)
     for reason, count in left_out.items():
         reading.note(f"Left out: {format_count(count, 'row')} {reason}.")
     maybe = [name for name in reading.unread if _MAYBE_PASSAGES.search(name)]
     if maybe and "passages" not in reading.taken:
         reading.note(f"No passages were read. If {maybe[0]} has them, say so: --map passages={maybe[0]}.")
+
+
+def _join_sessions(
+    path: Path, groups: Groups, left_out: Counter[str], reading: Reading
+) -> Iterator[ReadChat]:
+    """Yield the conversation of each session, and count rows that are no turn."""
+    unordered = list[str]()
+    for session, parts in groups:
+        place = parts[0].value["place"]
+        try:
+            check_session(session, parts, reading, unnamed=session == _ALL)
+            if not check_row_order(session, parts):
+                check_turns(session, parts, unnamed=session == _ALL)
+                unordered.append(session)
+            joined = _join_rows(session, [part.value for part in parts], left_out)
+            yield ReadChat(place_in(path, place), joined)
+        except FormatError as error:
+            reading.skip(FormatError(str(error), error.place or place), error.place or place)
     if unordered:
         reading.note(
             f"In {format_count(len(unordered), 'conversation')}, such as {shorten_line(unordered[0])!r}, "
@@ -150,112 +146,95 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
         )
 
 
-def _choose_columns(names: tuple[str, ...], reading: Reading) -> _Columns:
-    """Return what the names of a row are, and note it.
-
-    Raises:
-        FormatError: something is missing, or could be two things.
-    """
-    kind = find_kind(names, reading)
-    chosen = dict(reading.choose(names, *kind))
-    chosen |= reading.choose([name for name in names if name not in chosen.values()], *_BESIDE)
-    if "turn" not in chosen:  # turns decide, and then two columns with times do no harm
-        chosen |= reading.choose([name for name in names if name not in chosen.values()], "time")
-    if kind == _DIALOGUE and "session" not in chosen:
-        for name in [name for name in names if fold_name(name) == "id"][:1]:
-            chosen["session"] = name
-            reading.take("session", name)
-    numbered = tuple(name for name in names if _NUMBERED.fullmatch(name))
-    if "passages" in chosen or len(numbered) < 2:
-        return _Columns(kind, chosen)
-    for name in numbered:
-        reading.take("passages", name)
-    return _Columns(kind, chosen | {"passages": numbered[0]}, numbered)
-
-
-def _name_session(columns: _Columns, number: int, reading: Reading) -> str:
+def _name_session(columns: Columns, number: int, reading: Reading) -> str:
     """Return the conversation of a row that names none: its own, or that of all messages of a table.
 
     Raises:
         FormatError: the row is one message, and other rows say of which conversation they are.
     """
-    if columns.kind not in _ALONE:
+    name = columns.names.get("session")
+    if columns.kind not in ALONE:
+        if name:
+            reading.count(f"Rows without a conversation (`{name}`), each of which is one of its own")
         return f"row-{number}"
-    if name := columns.names.get("session"):
+    if name:
         raise FormatError(f"`{name}` is empty, so the message is of no conversation. Fill it in.")
     reading.note("No name says of which conversation a message is: all are one conversation.")
     return _ALL
 
 
-def _read_row(cells: Mapping[str, Any], columns: _Columns, reading: Reading) -> dict[str, Any]:
+def _find_bot(
+    cells: Mapping[str, Any], columns: Columns, said: Sequence[Mapping[str, Any]]
+) -> dict[str, None]:
+    """Return who speaks in a row with a reply, as the row calls it, without case."""
+    replied = columns.kind == MESSAGE and any(one["role"] == "assistant" for one in said)
+    return {_read_cell(cells.get(columns.names["role"])).casefold(): None} if replied else {}
+
+
+def _read_row(cells: Mapping[str, Any], columns: Columns, reading: Reading) -> dict[str, Any]:
     """Return what a row says, as JSON: its messages, its session and order, and what stands beside."""
-    found = {field: cells[name] for field, name in columns.names.items()}
+    found = {field: cells.get(name) for field, name in columns.names.items()}
     if columns.numbered:
         found["passages"] = [cells[name] for name in columns.numbered]
-    said = _read_said(found, columns)
+    said = read_items([cells], "row", reading) if is_item(cells) else _read_said(found, columns, reading)
+    if columns.kind == DIALOGUE:
+        beside = {name: unpack_cell(one) for name, one in cells.items() if name not in columns.names.values()}
+        said += read_reply_beside(beside, beside, said, reading)
     evidence = _read_passages(found.get("passages"), columns, reading) or _find_beside(cells, found, reading)
     # Evidence in the row of a user's message is that of the reply after it.
     last = next((at for at in reversed(range(len(said))) if said[at].role == "assistant"), len(said) - 1)
     if said and evidence:
         said[last] = replace(said[last], evidence=(*said[last].evidence, *evidence))
-    beside = {field: _read_cell(found.get(field)) or None for field in (*_BESIDE, "time")}
-    in_order = columns.kind != _DIALOGUE or beside["session"] is not None
+    about = {field: _read_cell(found.get(field)) or None for field in (*BESIDE, "time")}
+    in_order = columns.kind != DIALOGUE or about["session"] is not None
     return {
-        **{field: beside[field] for field in ("session", "topic", "chatbot", "model")},
-        "order": read_row_place(beside["turn"], beside["time"]) if in_order else (None, "", None, ""),
+        **{field: about[field] for field in ("session", "topic", "chatbot", "model")},
+        "order": read_row_place(about["turn"], about["time"]) if in_order else (None, "", None, ""),
         "kind": columns.kind,
         "said": [asdict(one) for one in said],
     }
 
 
-def _read_said(found: Mapping[str, Any], columns: _Columns) -> list[ChatMessageRecord]:
+def _read_said(found: Mapping[str, Any], columns: Columns, reading: Reading) -> list[ChatMessageRecord]:
     """Return the messages of a row.
 
     Raises:
         FormatError: one is none, or nobody knows who speaks.
     """
-    if columns.kind == _EXCHANGE:
-        asked = _read_words(found["user"], "user", columns.names["user"])
-        replied = _read_words(found["reply"], "assistant", columns.names["reply"])
+    if columns.kind == EXCHANGE:
+        cells = found["user"], found["reply"]
+        plain = tuple(map(unpack_text, cells))
+        # Where both are JSON, a text in quotes is: `"Yes."`.
+        user, reply = plain if all(one is not cell for one, cell in zip(plain, cells, strict=True)) else cells
+        asked = _read_words(user, "user", columns.names["user"])
+        replied = _read_words(reply, "assistant", columns.names["reply"])
         # A reply may come with the dialogue before it, and the dialogue with the reply.
         last = max((place for place, one in enumerate(replied) if one.role == "user"), default=-1)
         replied = replied[last + 1 :]
         if asked and replied and (asked[-1].role, asked[-1].text) == ("assistant", replied[-1].text):
             del asked[-1]
         return [*asked, *replied]
-    if columns.kind == _MESSAGE:
-        content = unpack_cell(found["text"])
-        content = content if isinstance(content, list) and holds_words(content) else _read_cell(found["text"])
+    if columns.kind == MESSAGE:
+        given = found["text"]
+        content = unpack_cell(given)
+        is_parts = isinstance(content, Mapping) and (isinstance(given, Mapping) or "parts" in content)
+        if not is_parts and not (isinstance(content, list) and holds_words(content)):
+            content = _read_cell(given)
         return read_chat_message({"role": _read_cell(found["role"]), "content": content}, "row")
-    name = columns.names["messages" if columns.kind == _DIALOGUE else "text"]
-    listed = unpack_cell(found["messages" if columns.kind == _DIALOGUE else "text"])
+    name = columns.names["messages" if columns.kind == DIALOGUE else "text"]
+    listed = unpack_cell(found["messages" if columns.kind == DIALOGUE else "text"])
+    if is_item(listed):
+        return read_items([listed], name, reading)
     said = extract_messages(listed, "user") if isinstance(listed, list | Mapping) else []
     if not said and not is_nothing(listed):
-        wanted = "list of messages" if columns.kind == _DIALOGUE else "message that says who speaks"
-        raise FormatError(f"`{name}` is no {wanted}: {shorten_line(_read_cell(listed))[:60]!r}. Correct it.")
+        told = shorten_line(_read_cell(listed))[:60]
+        raise FormatError(
+            f"`{name}` is no list of messages: {told!r}. Correct it, or say which column has them, or who "
+            "speaks: --map messages=NAME or --map role=NAME."
+            if columns.kind == DIALOGUE
+            else f"`{name}` does not say who speaks: {told!r}. Say which column does: --map role=NAME."
+        )
     return said
-
-
-def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
-    """Return what a row with these names is: an exchange, a message, or a conversation.
-
-    Raises:
-        FormatError: it is none of these.
-    """
-    names = tuple(names)
-    chosen = Reading(reading.mapping).choose
-    for kind in (_EXCHANGE, _MESSAGE):
-        if set(kind[:2]) <= chosen(names, *kind[:2]).keys():
-            return kind
-    if "messages" in chosen(names, "messages"):
-        return _DIALOGUE
-    if {"text", "session"} <= chosen(names, "text", "session").keys():
-        return _WHOLE_MESSAGE
-    lacking = "reply" if "user" in chosen(names, "user") else "user"
-    raise FormatError(
-        f"no column {' or '.join(NAMES[lacking][:8])} among {shorten_line(', '.join(names))}. Name the "
-        f"columns in a header, or say which it is: --map {lacking}=NAME."
-    )
 
 
 def _read_words(value: Any, role: Literal["user", "assistant"], name: str) -> list[ChatMessageRecord]:
@@ -277,7 +256,7 @@ def _read_words(value: Any, role: Literal["user", "assistant"], name: str) -> li
     return [ChatMessageRecord(role, text)] if text.strip() else []
 
 
-def _read_passages(value: Any, columns: _Columns, reading: Reading) -> list[FoundEvidence]:
+def _read_passages(value: Any, columns: Columns, reading: Reading) -> list[FoundEvidence]:
     """Return the passages in a cell; DeepEval joins them by bars where it writes tables."""
     if is_nothing(value):
         return []
@@ -317,7 +296,7 @@ def _join_rows(session: str, rows: Sequence[Mapping[str, Any]], left_out: Counte
     """Return the conversation of the rows of a session, in order; count rows that are no turn."""
     said = [[_revive(one) for one in row["said"]] for row in rows]
     turns = list[Turn]()
-    if all(tuple(row["kind"]) in _ALONE for row in rows):
+    if all(tuple(row["kind"]) in ALONE for row in rows):
         turns += build_turns(chain.from_iterable(said))
     else:
         for row, own in zip(rows, said, strict=True):

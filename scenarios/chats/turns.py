@@ -13,7 +13,7 @@ A turn is a message of the user and the reply to it. Other messages become part 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,20 +21,23 @@ from hallulab.scenarios.chats.cells import is_nothing
 from hallulab.scenarios.chats.evidence import FoundEvidence, build_passages, extract_evidence, require_words
 from hallulab.scenarios.chats.message_parts import MessageParts, read_parts, shorten_value
 from hallulab.scenarios.chats.reading import NAMES, Reading, fold_keys, fold_name, fold_names
-from hallulab.scenarios.chats.values import FormatError, NoWordsError, get_object
+from hallulab.scenarios.chats.values import FormatError, NoWordsError, get_object, get_text
 from hallulab.scenarios.text.thoughts import leave_out_thoughts
-from hallulab.scenarios.text.wording import shorten_line
+from hallulab.scenarios.text.wording import join_names, shorten_line
 from hallulab.scenarios.transcript import Step, Turn
 
 Role = Literal["system", "user", "assistant", "call", "tool"]
 
 _SPEAKERS: Mapping[Role, str] = {
     "system": "system developer system_message",
-    "user": "user human prompter customer client visitor question human_message human_message_chunk end_user",
+    "user": "user human prompter customer client visitor question human_message human_message_chunk end_user "
+    "user_message",
     "assistant": "assistant answer gpt bot chatbot chatgpt model ai agent llm bing bard claude gemini gpt3 "
-    "gpt4 gpt-3.5 gpt-4 gpt-4o ai_message ai_message_chunk ai_assistant virtual_assistant",
-    "call": "function_call tool_call",
-    "tool": "tool function observation ipython tool_message function_message tool_response tool_result",
+    "gpt4 gpt-3.5 gpt-4 gpt-4o ai_message ai_message_chunk ai_assistant virtual_assistant machine "
+    "assistant_message bot_message api_message",
+    "call": "function_call tool_call tool_calls",
+    "tool": "tool function observation ipython tool_message function_message tool_response tool_result "
+    "tool_call_result",
 }
 ROLES: Mapping[str, Role] = {name: role for role, names in _SPEAKERS.items() for name in names.split()}
 """Names of speakers in formats; they count without case, `_`, `-` and spaces."""
@@ -42,15 +45,20 @@ ROLES: Mapping[str, Role] = {name: role for role, names in _SPEAKERS.items() for
 _FOLDED = {fold_name(name): role for name, role in ROLES.items()}
 _KNOWN = "`user`, `assistant`, `system` or `tool`"
 _ROLE_KEYS = ("role", "from", "speaker", "sender", "author", "type")
+_GAVE = ("content", "result", "output")
+"""Keys of what a tool gave."""
 _CONTENT_KEYS = ("content", "value", "text", "message", "parts", "body", "blocks")
+_DELETED = fold_names("deleted is_deleted")
 _SHOWN = {
     **dict.fromkeys(fold_names("public is_public"), False),
     **dict.fromkeys(fold_names("private is_private internal is_internal internal_note"), True),
+    **dict.fromkeys(_DELETED, True),
 }
 """Name → the truth value with which a message is not shown to the user."""
 _TRUTHS = {True: ("true", "yes", "1", "t", "y"), False: ("false", "no", "0", "f", "n")}
 _JOINT = "\n\n"
 _STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
+INTERNAL, DELETED = "internal notes", "deleted messages"
 GREETING = "greeting"
 """Step with what the assistant said before the user's first message."""
 SYSTEM = _STEPS["system"]
@@ -162,6 +170,8 @@ def read_chat_message(
     role_key = _find_key(message, ((keys[0],) if keys else ()) + _ROLE_KEYS)
     key = keys[1] if keys and keys[1] in message else _find_key(message, _CONTENT_KEYS)
     role = _read_role(message.get(role_key), f"{where}.{role_key}")
+    if role == "tool" and message.get(key) is None:
+        key = _find_key(message, _GAVE)
     content, at = message.get(key), f"{where}.{key}"
     parts = read_parts(content, at)
     _tell_left_out(parts, at, reading)
@@ -170,14 +180,14 @@ def read_chat_message(
     if isinstance(beside, list) and key != "parts":
         parts.read_tools(beside)
     text = parts.join()
-    if text is None and isinstance(message.get("refusal"), str):
-        text = message["refusal"]
+    if text is None:
+        text = get_text(message, "refusal") or get_text(message.get("audio"), "transcript")
     given = (*parts.documents, *find_evidence(message))
     if role == "tool" and not parts.results:
         name = message.get("name")
         given = (*extract_evidence(content, name if isinstance(name, str) and name else "tool"), *given)
         text = text or ""
-    called, legacy = message.get("tool_calls") or [], message.get("function_call")
+    called, legacy = message.get("tool_calls") or message.get("toolCalls") or [], message.get("function_call")
     own = [*(called if isinstance(called, list) else [called]), *([legacy] if legacy else [])]
     calls = [*(json.dumps(call, ensure_ascii=False) for call in own), *parts.calls]
     beside = [
@@ -188,6 +198,8 @@ def read_chat_message(
         place, _, number = where.rpartition(".")
         speaker = f"{place if number.isdecimal() else where} ({role_key} {message.get(role_key)})"
         _note_taken(reading, speaker, role if text is not None else None, bool(given), bool(parts.results))
+    if role == "call" and not text and beside:
+        return beside
     if text is None and not beside and parts.left_out:
         raise NoWordsError(f"{at}: has only parts without words. Put its words there as text.")
     # A message that only calls a tool, or only has what one gave, is no reply and no question.
@@ -240,8 +252,8 @@ def _read_role(role: Any, where: str) -> Role:
     Raises:
         FormatError: the role is missing or unknown.
     """
-    if isinstance(role, Mapping):  # ChatGPT's `{"author": {"role": …}}`
-        role = role.get("role")
+    if isinstance(role, Mapping) and "role" in role:  # ChatGPT's `{"author": {"role": …}}`
+        role = role["role"]
     if role is None:
         raise FormatError(f"{where}: is missing. Give {_KNOWN}.")
     known = _FOLDED.get(fold_name(role)) if isinstance(role, str) else None
@@ -250,13 +262,22 @@ def _read_role(role: Any, where: str) -> Role:
     return known
 
 
-def is_internal(message: Mapping[str, Any]) -> bool:
-    """Return whether a message says that only colleagues see it, as notes in tickets do."""
-    return any(
-        str(one).strip().casefold() in _TRUTHS[shown]
-        for name, one in message.items()
-        if (shown := _SHOWN.get(fold_name(name))) is not None
-    )
+def note_speakers(bots: Collection[str], reading: Reading) -> None:
+    """Note the names of those whose messages are replies, where they are several."""
+    if len(bots) > 1:
+        reading.note(
+            f"Messages of {join_names([f'`{shorten_line(name)}`' for name in bots])} are all replies. If one "
+            "of them is no chatbot, such as a human agent, leave its messages out."
+        )
+
+
+def find_hidden(message: Mapping[str, Any]) -> str | None:
+    """Return what a message is that the user does not see, as it says itself; None: the user sees it."""
+    for name, one in message.items():
+        shown = _SHOWN.get(fold_name(name))
+        if shown is not None and str(one).strip().casefold() in _TRUTHS[shown]:
+            return DELETED if fold_name(name) in _DELETED else INTERNAL
+    return None
 
 
 def read_content(content: Any, where: str) -> str | None:

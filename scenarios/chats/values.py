@@ -33,7 +33,10 @@ _LINES = (".jsonl", ".ndjson")
 _WRAPPERS = ("data", "items", "rows", "records", "samples", "test_cases", "testCases")
 """Keys of lists that make up a whole file."""
 _BLOCK = 1 << 20
-_BEHIND = "there is text after the end of the list. Delete it, or the brackets around"
+_BEHIND = (
+    "there is text after the end of the list. Delete it, or the brackets around; if each line is a list of "
+    'messages, write it as an object: {"messages": […]}'
+)
 _MARK = re.compile(r'\\.|["\[\]{},]', re.DOTALL)
 
 

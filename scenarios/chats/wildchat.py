@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
-from hallulab.scenarios.chats.messages import build_chat, list_unread, read_said
+from hallulab.scenarios.chats.messages import build_chat, list_unread, read_reply_beside, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.turns import ChatMessageRecord
 from hallulab.scenarios.transcript import Conversation
@@ -32,6 +32,7 @@ def _read_line(value: Mapping[str, Any], name: str, reading: Reading) -> Convers
         said = read_said(listed, key, reading)
     id = value.get("id") or value.get("conversation_hash") or name
     names = list_unread(value, key, "conversation_hash", "turn")
+    said += read_reply_beside(value, names, said, reading)
     return build_chat(value, names, said, str(id), reading)
 
 

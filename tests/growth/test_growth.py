@@ -48,7 +48,8 @@ ELSEWHERE = {
         compare_side_by_side require_measured find_format
         list_entries count_all_verdicts collect_places
         list_in list_objects get_object get_text convert_to_text recognize_object is_reply read_text
-        is_span_row is_internal require_unique
+        is_span_row find_hidden note_speakers require_unique is_part is_item is_header
+        list_names choose_columns
         require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
         read_counts fold_name fold_names parse_mapping place_in is_known find_encoding any_of compile_any
     """,
@@ -56,7 +57,8 @@ ELSEWHERE = {
         read write recognize read_objects write_lines encode_json build_csv_rows format_csv_line read_own
         build_own_line build_message_line collect_messages read_messages read_openai
         follow_branch skip_wrong read_langsmith_spans read_parts shorten_value read_said build_chat
-        list_unread find_session flatten_request read_reply read_items read_candidates read_log
+        list_unread find_session flatten_request read_reply read_reply_beside read_items
+        read_candidates read_log
         join_sessions branch_off
         build_openai_line read_sharegpt build_sharegpt_line build_ragtruth_lines build_chat_context
         read_about build_conversation build_own_conversation list_messages add_topic
@@ -69,7 +71,7 @@ ELSEWHERE = {
         read_timestamp read_traces build_turns read_chat_message find_evidence
         read_json_values format_of build_attribute_tree read_rows find_kind open_chats find_separator
         holds_words check_row_order read_row_place read_cells require_words are_names
-        check_step check_turns find_role
+        check_step check_turns check_session find_role
     """,
     "called by `make_batch`, `measure` or `judge_blocks`, which are in the table": """
         compare_stems measure_extra_features measure_word_features compute_reply_scores make_terms

@@ -326,11 +326,11 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         "turn '1' is there twice, so the rows are of several conversations. Say which column has these:",
     ),
     "messages that are all internal": (
-        "a.json", [note("1", Q, False), note("2", A, False)], "all messages are internal notes, as `public`,",
+        "a.json", [note("1", Q, False), note("2", A, False)], "no message is shown to the user, as `public`,",
     ),
     "two lists of rows in one object": (
         "a.json", {"data": [{"question": Q, "answer": A}], "rows": [{"question": R, "answer": B}]},
-        "it holds columns (data, rows), and not rows.",
+        "If `data` has the conversations, give that list alone.",
     ),
 }  # fmt: skip
 

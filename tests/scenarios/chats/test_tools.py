@@ -24,6 +24,20 @@ def text(words: str) -> list[dict[str, str]]:
 
 
 FILES: dict[str, tuple[str, Any, str, list[tuple[str, str]]]] = {
+    "adk": (
+        "a.json",
+        {"id": "s", "appName": "fees", "events": [
+            {"author": "user", "content": {"role": "user", "parts": [{"text": ASKED}]}},
+            {"author": "bot", "content": {"role": "model", "parts": [{"functionCall": {"name": "find"}}]}},
+            {"author": "bot", "content": {"role": "user", "parts": [
+                {"functionResponse": {"name": "find", "response": {"result": RULE}}}]}},
+            {"author": "bot", "partial": True, "content": {"role": "model", "parts": [{"text": "It"}]}},
+            {"author": "bot", "content": {"role": "model", "parts": [{"text": REPLIED}]}},
+            {"author": "bot", "actions": {"stateDelta": {}}},
+        ]},
+        "user ← events (role user), passages ← events (tool results), reply ← events (role assistant)",
+        [("find", RULE)],
+    ),
     "assistants": (
         "a.json",
         {"object": "list", "data": [
@@ -34,6 +48,20 @@ FILES: dict[str, tuple[str, Any, str, list[tuple[str, str]]]] = {
         ]},
         "time ← created_at, user ← messages (role user), reply ← messages (role assistant)",
         [],
+    ),
+    "autogen": (
+        "a.json",
+        {"id": "s", "stop_reason": None, "messages": [
+            {"source": "user", "content": ASKED, "type": "TextMessage"},
+            {"source": "bot", "content": [{"id": "1", "name": "find"}], "type": "ToolCallRequestEvent"},
+            {"source": "bot", "content": [{"content": RULE, "name": "find", "call_id": "1"}],
+             "type": "ToolCallExecutionEvent"},
+            {"source": "bot", "content": "800?", "type": "ThoughtEvent"},
+            {"source": "bot", "content": REPLIED, "type": "TextMessage"},
+            {"source": "end", "content": "Done.", "type": "StopMessage"},
+        ]},
+        "user ← messages (role user), passages ← messages (role tool), reply ← messages (role assistant)",
+        [("find", RULE)],
     ),
     "bedrock": (
         "a.jsonl",
@@ -165,6 +193,24 @@ FILES: dict[str, tuple[str, Any, str, list[tuple[str, str]]]] = {
         ]}},
         "user ← question, passages ← context, reply ← response.output",
         [("context", RULE)],
+    ),
+    "pydantic-ai": (
+        "a.json",
+        [
+            {"kind": "request", "conversation_id": "s", "instructions": "Be brief.", "parts": [
+                {"part_kind": "user-prompt", "content": ASKED}]},
+            {"kind": "response", "conversation_id": "s", "model_name": "m", "parts": [
+                {"part_kind": "thinking", "content": "800?"},
+                {"part_kind": "tool-call", "tool_name": "find", "args": "{}"}]},
+            {"kind": "request", "conversation_id": "s", "parts": [
+                {"part_kind": "tool-return", "tool_name": "find", "content": {"text": RULE}}]},
+            {"kind": "response", "conversation_id": "s", "parts": [
+                {"part_kind": "tool-call", "tool_name": "final_result", "args": REPLIED}]},
+            {"kind": "request", "conversation_id": "s", "parts": [
+                {"part_kind": "tool-return", "tool_name": "final_result", "content": "Processed."}]},
+        ],
+        "user ← messages (role user), passages ← messages (role tool), reply ← messages (role assistant)",
+        [("find", RULE)],
     ),
     "rasa": (
         "a.json",

@@ -1,0 +1,51 @@
+"""Sessions of Google's Agent Development Kit: `events` with an `author` and a `content` of Gemini.
+
+As `Session` of google-adk 1 writes them, in camel or in snake case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
+from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.record import ChatContext, build_conversation
+from hallulab.scenarios.chats.turns import build_turns, note_speakers
+from hallulab.scenarios.chats.values import get_object, get_text, list_in, list_objects
+from hallulab.scenarios.transcript import Conversation
+
+_USER = "user"
+
+
+def _read_session(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    """Make a conversation of the events with words, calls and results; of a stream, the whole ones."""
+    messages, bots = list[dict[str, Any]](), dict[str, None]()
+    for event in list_objects(value, "events"):
+        author, parts = str(event.get("author")), list_in(get_object(event, "content"), "parts")
+        if not parts or event.get("partial") is True:
+            continue
+        if author != _USER and any(get_text(part, "text") for part in parts):
+            bots[author] = None
+        messages.append({"role": _USER if author == _USER else "assistant", "content": parts})
+    note_speakers(bots, reading)
+    about = ChatContext(id=get_text(value, "id"))
+    return build_conversation(build_turns(read_said(messages, "events", reading)), about, name)
+
+
+def _has_events(value: Mapping[str, Any]) -> bool:
+    listed = value.get("events")
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return isinstance(first, Mapping) and {"author", "content"} <= first.keys()
+
+
+INFO = ChatFormat(
+    name="adk",
+    about="sessions of Google's Agent Development Kit",
+    endings=(".json", ".jsonl"),
+    read=partial(read_objects, convert=_read_session),
+    recognize=recognize_object(_has_events),
+    rank=0,
+)

@@ -1,0 +1,62 @@
+"""Results of AutoGen's agents and teams, saved as JSON: `messages` with a `source` and a `type`.
+
+As `TaskResult` of autogen-agentchat 0.7 writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
+from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.record import ChatContext, build_conversation
+from hallulab.scenarios.chats.turns import build_turns, note_speakers
+from hallulab.scenarios.chats.values import convert_to_text, get_text, list_objects
+from hallulab.scenarios.transcript import Conversation
+
+_USERS = ("user", "user_proxy")
+_WORDS = ("TextMessage", "MultiModalMessage", "ToolCallSummaryMessage", "StructuredMessage")
+
+
+def _read_result(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    """Make a conversation of what agents said; their thoughts, and what ends them, are no words."""
+    messages = [one for message in list_objects(value, "messages") for one in _convert(message)]
+    bots = dict.fromkeys(one["name"] for one in messages if one["role"] == "assistant" and one["content"])
+    note_speakers(bots, reading)
+    turns = build_turns(read_said(messages, "messages", reading))
+    return build_conversation(turns, ChatContext(id=get_text(value, "id")), name)
+
+
+def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a message with role and content, and each result of a tool."""
+    kind, content, source = message.get("type"), message.get("content"), str(message.get("source"))
+    if kind in _WORDS:
+        role = "user" if source in _USERS else "assistant"
+        told = convert_to_text(content) if isinstance(content, Mapping) else content
+        yield {"role": role, "name": source, "content": told}
+    elif kind == "ToolCallRequestEvent":
+        yield {"role": "assistant", "name": source, "content": None, "tool_calls": content}
+    elif kind == "ToolCallExecutionEvent":
+        for gave in list_objects(message, "content"):
+            yield {"role": "tool", "name": gave.get("name"), "content": gave.get("content")}
+    elif kind == "MemoryQueryEvent" and content:
+        yield {"role": "tool", "name": "memory", "content": content}
+
+
+def _has_sources(value: Mapping[str, Any]) -> bool:
+    listed = value.get("messages")
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return isinstance(first, Mapping) and {"source", "type"} <= first.keys() and "role" not in first
+
+
+INFO = ChatFormat(
+    name="autogen",
+    about="results of AutoGen's agents and teams",
+    endings=(".json", ".jsonl"),
+    read=partial(read_objects, convert=_read_result),
+    recognize=recognize_object(_has_sources),
+    rank=0,
+)

@@ -1,0 +1,82 @@
+"""Histories of Pydantic AI, `all_messages_json()`: a list of requests and responses with `parts`.
+
+As pydantic-ai 1 writes them. A file is one conversation, or one for each `conversation_id`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    ReadChat,
+    recognize_object,
+    require_object,
+    skip_wrong,
+)
+from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
+from hallulab.scenarios.chats.turns import build_turns
+from hallulab.scenarios.chats.values import convert_to_text, get_text, list_objects, read_json_values
+
+_KIND = "part_kind"
+_ROLES = {"system-prompt": "system", "user-prompt": "user", "text": "assistant"}
+_CALLS = ("tool-call", "builtin-tool-call")
+_RESULTS = ("tool-return", "builtin-tool-return")
+_FINAL = "final_result"
+"""Tool by which an agent gives a reply that has a type."""
+
+
+def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
+    """Yield the conversations of a history, each when all of it is read.
+
+    Raises:
+        UsageError: the file cannot be read.
+        FormatError: a message is wrong.
+    """
+    chats, models = dict[str, list[dict[str, Any]]](), dict[str, str]()
+    for _, _, given in read_json_values(path, reading.skip):
+        value = require_object(given)
+        id = get_text(value, "conversation_id") or "chat-1"
+        chats.setdefault(id, []).extend(_convert(value))
+        if model := get_text(value, "model_name"):
+            models.setdefault(id, model)
+    for id, messages in chats.items():
+        with skip_wrong(reading, f"conversation {id}"):
+            turns = build_turns(read_said(messages, "messages", reading))
+            about = ChatContext(id=id, model=models.get(id, MODEL))
+            yield ReadChat(str(path), build_conversation(turns, about, id))
+
+
+def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield what the parts of a request or a response say."""
+    if instructions := get_text(message, "instructions"):
+        yield {"role": "system", "content": instructions}
+    for part in list_objects(message, "parts"):
+        kind, content, tool = part.get(_KIND), part.get("content"), str(part.get("tool_name"))
+        if kind in _ROLES:
+            yield {"role": _ROLES[kind], "content": content}
+        elif kind in _CALLS and tool.startswith(_FINAL):
+            yield {"role": "assistant", "content": convert_to_text(part.get("args"))}
+        elif kind in _CALLS:
+            yield {"role": "assistant", "content": None, "tool_calls": [part]}
+        elif kind in _RESULTS and not tool.startswith(_FINAL):
+            yield {"role": "tool", "name": tool, "content": convert_to_text(content)}
+
+
+def _has_parts(value: Mapping[str, Any]) -> bool:
+    parts = value.get("parts")
+    return isinstance(parts, list) and bool(parts) and isinstance(parts[0], Mapping) and _KIND in parts[0]
+
+
+INFO = ChatFormat(
+    name="pydantic-ai",
+    about="histories of Pydantic AI",
+    endings=(".json", ".jsonl"),
+    read=read,
+    recognize=recognize_object(_has_parts),
+    rank=0,
+)

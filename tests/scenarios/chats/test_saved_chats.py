@@ -1,0 +1,247 @@
+"""Chats as frameworks, desks and spreadsheets save them: what is read, told or refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl import Workbook
+
+from hallulab.scenarios.chats.formats import read_chats
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.errors import UsageError
+from tests.scenarios.chats.test_field_files import (
+    BARE,
+    BOT,
+    ONE,
+    TWO,
+    USER,
+    USER2,
+    A,
+    B,
+    Chat,
+    P,
+    Q,
+    R,
+    read,
+    said,
+)
+
+CALL = {"type": "function_call", "call_id": "1", "name": "find", "arguments": "{}"}
+GAVE = {"type": "function_call_output", "call_id": "1", "output": P}
+OUTPUT = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": A}]}
+INVOKED = {"state": "result", "toolCallId": "1", "toolName": "find", "args": {}, "result": {"chunks": [P]}}
+
+
+def spoken(kind: str, words: str) -> dict[str, Any]:
+    return {"content": [{"type": kind, "transcript": words}]}
+
+
+def mastra(role: str, at: int, *parts: dict[str, Any]) -> dict[str, Any]:
+    content = {"format": 2, "parts": parts, "content": "?"}
+    return {"id": str(at), "threadId": "s", "role": role, "createdAt": at, "content": content}
+
+
+READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
+    "a session of OpenAI's Agents SDK": (
+        "a.json", [USER, {"type": "reasoning", "summary": []}, CALL, GAVE, OUTPUT], None, ONE,
+    ),
+    "such items among messages": ("a.jsonl", said(USER, CALL, GAVE, OUTPUT), None, ONE),
+    "a table of the Agents SDK": (
+        "a.json",
+        [{"session_id": "s", "message_data": json.dumps(one)} for one in (USER, CALL, GAVE, OUTPUT)],
+        "text=message_data", ONE,
+    ),
+    "Mastra's messages": (
+        "a.json",
+        [mastra("user", 1, {"type": "text", "text": Q}),
+         mastra("assistant", 2, {"type": "tool-invocation", "toolInvocation": INVOKED},
+                {"type": "text", "text": A})],
+        None, ONE,
+    ),
+    "a table of parts of Vercel's AI SDK": (
+        "a.json",
+        [{"chatId": "s", "role": one["role"], "parts": [{"type": "text", "text": one["content"]}]}
+         for one in (USER, BOT)],
+        None, BARE,
+    ),
+    "messages of Vercel's AI SDK with their text beside its parts": (
+        "a.json", [{**one, "parts": [{"type": "text", "text": one["content"]}]} for one in (USER, BOT)],
+        None, BARE,
+    ),
+    "a call with Vapi": (
+        "a.json",
+        {"messages": [
+            {"role": "user", "message": Q, "time": 1},
+            {"role": "bot", "message": A, "time": 4},
+            {"role": "tool_calls", "message": "", "toolCalls": [{"id": "1"}], "time": 2},
+            {"role": "tool_call_result", "name": "find", "result": P, "time": 3}]},
+        None, ONE,
+    ),
+    "what was said aloud": (
+        "a.jsonl",
+        said({"role": "user", **spoken("input_audio", Q)}, {"role": "assistant", **spoken("audio", A)}),
+        None, BARE,
+    ),
+    "a reply that was said aloud": (
+        "a.jsonl", said(USER, {"role": "assistant", "content": None, "audio": {"transcript": A}}), None, BARE,
+    ),
+    "messages within objects, by their path": (
+        "a.json", {"values": {"messages": [USER, BOT]}, "next": []}, "messages=values.messages", BARE,
+    ),
+    "messages with a text called message": (
+        "a.json", {"transcript": [{"role": "user", "message": Q}, {"role": "agent", "message": A}]},
+        "messages=transcript", BARE,
+    ),
+    "a dialogue, and the reply to it": (
+        "a.jsonl", [{"dialogue": [USER, BOT, USER2], "response": B}], None, TWO,
+    ),
+    "a dialogue in a cell, and the reply to it": (
+        "a.jsonl", [{"chat": json.dumps([USER, BOT, USER2]), "response": B}], None, TWO,
+    ),
+    "a list with one reply": ("a.jsonl", [{"messages": [USER], "outputs": [A]}], None, BARE),
+    "texts of JSON in a table": (
+        "a.csv", f'input,output\n"""{Q}""","""{A}"""\n', None, BARE,
+    ),
+    "a quotation in a table": (
+        "a.csv", f'input,output\n{Q},"""{A}"""\n', None, [[(Q, f'"{A}"', [])]],
+    ),
+    "messages that were deleted, in a table": (
+        "a.csv", f"session,role,content,is_deleted\ns,user,{Q},0\ns,bot,No.,1\ns,bot,{A},0\n", None, BARE,
+    ),
+    "messages that were deleted": (
+        "a.jsonl", said(USER, {**BOT, "content": "No.", "deleted": True}, BOT), None, BARE,
+    ),
+    "a tracker of Rasa with what was taken back": (
+        "a.json",
+        {"sender_id": "s", "events": [
+            {"event": "user", "text": "No."}, {"event": "rewind"},
+            {"event": "user", "text": Q}, {"event": "bot", "text": "No."}, {"event": "undo"},
+            {"event": "bot", "text": A},
+            {"event": "user", "text": "/restart"}, {"event": "restart"},
+            {"event": "user", "text": R}, {"event": "bot", "text": B}]},
+        None, TWO,
+    ),
+    "events of Strands": (
+        "a.jsonl",
+        [{"name": "invoke_agent", "context": {"trace_id": "1", "span_id": "2"}, "attributes": {
+            "gen_ai.operation.name": "invoke_agent"}, "events": [
+            {"name": "gen_ai.user.message", "attributes": {"content": json.dumps([{"text": Q}])}},
+            {"name": "gen_ai.choice", "attributes": {"message": A}}]}],
+        None, BARE,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", READ)
+def test_a_saved_chat_is_read(kind: str, tmp_path: Path) -> None:
+    name, held, mapping, expected = READ[kind]
+    assert read(tmp_path, name, held, mapping)[0] == expected
+
+
+REFUSED: dict[str, tuple[str, Any, str]] = {
+    "a name of a person, and what that one said": (
+        "a.csv", f"user,message,bot_response\nida,{Q},{A}\n",
+        "`user` and `message` could both be the user. Say which: --map user=user or --map user=message.",
+    ),
+    "a number of a conversation that a spreadsheet rounded": (
+        "a.csv", f"session,question,answer\n1.23E+18,{Q},{A}\n1.23E+18,{R},{B}\n",
+        "'1.23E+18' is a number that a spreadsheet has rounded, so its rows may be of several conversations.",
+    ),
+    "a speaker that is an object": (
+        "a.jsonl", said({"author": {"type": "user"}, "content": Q}),
+        'messages.0.author: {"type": "user"} is no known role.',
+    ),
+    "messages of which no column says who speaks": (
+        "a.csv", f"session,message\ns,{Q}\ns,{A}\n",
+        f"`message` does not say who speaks: '{Q}'. Say which column does: --map role=NAME.",
+    ),
+    "an object in place of a text": (
+        "a.json", [{**USER, "content": {"fee": 1}}], 'row.content: a part of the kind "fee" is no text',
+    ),
+    "messages within an object": (
+        "a.json", {"values": {"messages": [USER, BOT]}},
+        "If `values.messages` has its messages, say so: --map messages=values.messages.",
+    ),
+    "several lists of messages in an object": (
+        "a.json", {"one": [USER, BOT], "two": [USER2, BOT]},
+        "for it has several lists of messages, such as `one` and `two`. Write each as an object: "
+        '{"messages": […]}; or say which of them counts: --map messages=NAME.',
+    ),
+    "conversations within an object": (
+        "a.json", {"found": {"chats": [{"messages": [USER, BOT]}]}},
+        "If `found.chats` has the conversations, give that list alone.",
+    ),
+    "messages of which nobody knows who speaks": (
+        "a.json", {"tags": [{"id": 1}], "comments": [{"author_id": 7, "body": Q}]},
+        "If `comments` has its messages, it is not known who speaks in them (author_id, body). Make it",
+    ),
+    "a message with an unknown name, and a reply": (
+        "a.json", [{"message": Q, "response": A}], "Say what they are: --map user=message.",
+    ),
+    "a list of lists": (
+        "a.json", [[USER, BOT]], 'it is a list of lists. Write each as an object: {"messages": […]}.',
+    ),
+    "lines of lists": (
+        "a.jsonl", [[USER, BOT], [USER2, BOT]], "if each line is a list of messages, write it as an object:",
+    ),
+    "JSON in a text of JSON": ("a.json", json.dumps(json.dumps([BOT])), "it is JSON within a text of JSON."),
+    "a title above a table": (
+        "a.csv", f"Chats of May,,\nsession,question,answer\ns,{Q},{A}\n",
+        "its header seems to be line 2. Delete the lines before it.",
+    ),
+    "a note at the beginning of a chat of WhatsApp": (
+        "a.txt", "01.03.26, 10:00 - Nachrichten sind verschlüsselt.\n01.03.26, 10:00 - Ida: Hi\n",
+        "it looks like a chat that WhatsApp exported",
+    ),
+    "Slack, a bot first": (
+        "a.json", [{"bot_id": "B", "text": A, "ts": "1.2"}], "it looks like messages that Slack exported",
+    ),
+    "an archive of TAR": ("a.txt", "a" + "\0" * 256 + "ustar", "it is a TAR archive. Unpack it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_saved_chat_that_is_not_known_is_refused_with_the_remedy(kind: str, tmp_path: Path) -> None:
+    name, held, sentence = REFUSED[kind]
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        read(tmp_path, name, held)
+
+
+@pytest.mark.parametrize(
+    ("table", "note"),
+    [
+        (
+            f"session,question,answer\ns,{Q},{A}\n,{R},{B}\n",
+            "Rows without a conversation (`session`), each of which is one of its own: 1.",
+        ),
+        (
+            f"session,chatbot,question,answer\ns,x,{Q},{A}\ns,y,{R},{B}\n",
+            "Conversations whose rows name several chatbots, of which the first counts: 1.",
+        ),
+        (
+            f"session,role,content\ns,user,{Q}\ns,Bot,{A}\ns,agent,{B}\ns,bot,{B}\n",
+            "Messages of `bot` and `agent` are all replies. If one of them is no chatbot, such as a human "
+            "agent, leave its messages out.",
+        ),
+    ],
+    ids=["a merged cell", "two chatbots", "a person after the bot"],
+)
+def test_what_is_doubtful_in_a_table_is_told(table: str, note: str, tmp_path: Path) -> None:
+    assert read(tmp_path, "a.csv", table)[1].notes == [note]
+
+
+def test_of_excel_the_sheet_and_the_row_with_a_known_header_are_read(tmp_path: Path) -> None:
+    book = Workbook()
+    book.active.append(["About these chats"])
+    sheet = book.create_sheet("May")
+    for cells in (["Chats of May"], [None], ["question", "answer"], [Q, A]):
+        sheet.append(cells)
+    book.save(tmp_path / "b.xlsx")
+    reading = Reading()
+    (one,) = [one for _, one in read_chats(tmp_path / "b.xlsx", "excel", reading)]
+    assert [(turn.user, turn.reply) for turn in one.turns] == [(Q, A)]
+    assert reading.notes == ["The sheet 'May' was read, and not 'Sheet'."]
