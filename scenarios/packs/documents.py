@@ -22,6 +22,7 @@ from hallulab.scenarios.files.opening import copy_file, name_kind
 from hallulab.scenarios.packs.conversion import Conversion
 from hallulab.scenarios.packs.kinds import KINDS as CONVERTED
 from hallulab.scenarios.packs.kinds import Extracted
+from hallulab.scenarios.packs.kinds.spaced_letters import join_spaced_letters
 from hallulab.scenarios.packs.labels import DocumentDefaults, DocumentLabels, split_front_matter
 from hallulab.scenarios.packs.markdown import clean_markdown, find_heading
 from hallulab.scenarios.packs.pack import Document
@@ -304,5 +305,5 @@ def _extract(path: Path, suffix: str, conversion: Conversion) -> tuple[DocumentL
 
 def _write_as_one_text(text: str) -> str:
     """Return a text with one spelling for what is one text: no ligatures, soft hyphens, broken words."""
-    text = join_broken_words(text)
+    text = join_spaced_letters(join_broken_words(text))
     return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_ONE_TEXT))

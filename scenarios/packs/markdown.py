@@ -21,10 +21,18 @@ _NO_PARAGRAPH = re.compile(r"[ \t]*(?:[#>|<]|[-*+][ \t]|\d{1,9}[.)][ \t]|```|~~~
 """Lines that no `===` or `---` turns into a heading: headings, quotes, tables, HTML, lists, code."""
 _CODE = r"^ {0,3}(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?:[^\n]*\n)*?(?: {0,3}(?P=mark)[`~]*[ \t]*$|\Z)|`[^`\n]*`"
 _COMMENTS = {
-    "-->": re.compile(rf"(?P<code>{_CODE})|<!--", re.MULTILINE),
-    "*/}": re.compile(rf"(?P<code>{_CODE})|\{{/\*", re.MULTILINE),
+    "HTML": (re.compile(rf"(?P<code>{_CODE})|<!--", re.MULTILINE), re.compile("-->")),
+    "MDX": (re.compile(rf"(?P<code>{_CODE})|\{{/\*", re.MULTILINE), re.compile(r"\*/\}")),
+    "Obsidian, in a line": (
+        re.compile(rf"(?P<code>{_CODE})|(?<!\S)%%(?=[^%\n]{{1,2000}}%%(?!\w))", re.MULTILINE),
+        re.compile("%%"),
+    ),
+    "Obsidian": (
+        re.compile(rf"(?P<code>{_CODE})|^%%", re.MULTILINE),
+        re.compile(r"%%[ \t]*$", re.MULTILINE),
+    ),
 }
-"""End of a comment → code, which is kept, or the begin of such a comment."""
+"""Kind of comments → code, which is kept, or the begin of such a comment; its end."""
 _MDX = re.compile(r"import[ \t]+(?:.*[ \t]from[ \t]+)?['\"].*|export[ \t]+(?:const|default|function|let)\b.*")
 _COMPONENT = re.compile(r"</?[A-Z][\w.]*(?:\s[^<>]*)?>")
 
@@ -36,9 +44,9 @@ def clean_markdown(text: str, mdx: bool = False) -> str:
         text: Markdown, with `\\n` as line end.
         mdx: whether it is MDX: what it imports and exports, its comments and the tags of components go, too.
     """
-    text = _drop_comments(text, "-->")
-    if mdx:
-        text = _drop_comments(text, "*/}")
+    for kind in _COMMENTS:
+        if mdx or kind != "MDX":
+            text = _drop_comments(text, *_COMMENTS[kind])
     lines = [
         line if code else _clean_line(line, mdx)
         for line, code in _mark_code(text.split("\n"))
@@ -80,18 +88,18 @@ def find_heading(text: str) -> tuple[int, int, str] | None:
     return None
 
 
-def _drop_comments(text: str, closing: str) -> str:
+def _drop_comments(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> str:
     """Return the text without comments; one that never ends is text."""
     kept: list[str] = []
     position = looked = 0
-    while found := _COMMENTS[closing].search(text, looked):
+    while found := opening.search(text, looked):
         looked = found.end()
         if found["code"] is None:
-            end = text.find(closing, looked)
-            if end < 0:
+            end = closing.search(text, looked)
+            if end is None:
                 break
             kept.append(text[position : found.start()])
-            position = looked = end + len(closing)
+            position = looked = end.end()
     return "".join(kept) + text[position:]
 
 

@@ -6,7 +6,7 @@ import re
 
 from bs4 import BeautifulSoup, Comment, Tag
 
-from hallulab.scenarios.packs.kinds import Extracted, html_markdown, html_marks
+from hallulab.scenarios.packs.kinds import Extracted, html_fields, html_markdown, html_marks, html_styles
 from hallulab.scenarios.packs.kinds.text import decode
 
 _NOT_SAID = (
@@ -17,11 +17,14 @@ _NOT_SAID = (
 _AROUND = ("aside", "footer")
 """Elements that stand beside the text, unless they are in it."""
 _ROLES = ("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog")
-_HIDING = re.compile(
-    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|text-decoration(?:-line)?\s*:[^;]*\bline-through)\b",
-    re.IGNORECASE,
+_ICONS = re.compile(
+    r"(?:^|[-_\s])(?:icons?|fa|fas|far|glyphicon|material-(?:icons|symbols))(?:$|[-_\s])", re.IGNORECASE
 )
-"""A style that hides an element, or strikes it out."""
+"""Names of elements whose letters are shown as a sign."""
+_READ_OUT = re.compile(
+    r"(?:^|\s)(?:sr-only|[\w-]*visually-?hidden|screen-reader\S*|a-offscreen|katex-mathml)(?:$|\s)"
+)
+"""Names of a text that is read out in place of one that is shown."""
 _NOTES = re.compile(
     r"(?:^|[-_\s])(?:note|admonition|callout|warning|tip|info|important)(?:$|[-_\s])", re.IGNORECASE
 )
@@ -60,12 +63,18 @@ def read(content: bytes | str) -> Extracted:
     # A page shows a row of blanks as one, and markdownify's time grows with the square of its length.
     soup = BeautifulSoup(_MANY_BLANKS.sub(" " * _BLANKS, content), "html5lib")
     named = soup.head.title.get_text() if soup.head and soup.head.title else ""
-    for unsaid in (*soup.find_all(_is_unsaid), *soup.find_all(string=lambda text: isinstance(text, Comment))):
+    hidden = html_styles.find_hidden(soup)
+    for unsaid in (
+        *hidden,
+        *soup.find_all(_is_unsaid),
+        *soup.find_all(string=lambda text: isinstance(text, Comment)),
+    ):
         unsaid.extract()
     # The part of a page that says of itself that it is the main one; else all of it.
     mains = (one for one in soup.find_all(True) if one.name == "main" or one.get("role") == "main")
     page = next((one for one in mains if one.get_text(strip=True)), soup)
     _end_headings(page)
+    html_fields.write_fields(page)
     html_marks.write_marks(page)
     heading = page.find("h1")
     title = " ".join((heading.get_text() if heading else named).split())
@@ -83,18 +92,21 @@ def _end_headings(page: Tag) -> None:
 
 def _is_unsaid(element: Tag) -> bool:
     """Return whether an element is not shown, is struck out, or stands around the text."""
-    if element.name in _NOT_SAID or element.has_attr("hidden") or element.get("aria-hidden") == "true":
+    if element.name in _NOT_SAID:
+        return True
+    names = " ".join([str(element.get("id", "")), *map(str, element.get_attribute_list("class"))])
+    if element.get("aria-hidden") == "true" and (_ICONS.search(names) or _has_twin(element)):
         return True
     if element.name == "button":
         # One that opens a text is its question, as in lists of questions; others only do something.
+        opens = element.has_attr("aria-expanded") or html_styles.OPENED.search(names)
         return element.find_parent(_HEADINGS) is None and not (
-            element.has_attr("aria-expanded") and " " in element.get_text(" ", strip=True)
+            opens and " " in element.get_text(" ", strip=True)
         )
     if element.name == "title" or (element.name == "desc" and element.find_parent("svg")):
         return True
-    if element.get("role") in _ROLES or _HIDING.search(str(element.get("style", ""))):
+    if element.get("role") in _ROLES:
         return True
-    names = " ".join([str(element.get("id", "")), *map(str, element.get_attribute_list("class"))])
     if element.name in _AROUND and not element.find_parent(("main", "article")):
         # A book has its footnotes there, by their kind.
         kind = f"{element.get('epub:type', '')} {element.get('role', '')}"
@@ -103,6 +115,12 @@ def _is_unsaid(element: Tag) -> bool:
     if "mw-editsection" in names or (element.name == "a" and _is_mark(element)):
         return True
     return element.name in ("div", "section", "aside") and _COOKIES.search(names) is not None
+
+
+def _has_twin(element: Tag) -> bool:
+    """Return whether a text beside an element is read out in its place."""
+    around = element.parent.find_all(True, recursive=False) if element.parent else []
+    return any(_READ_OUT.search(" ".join(one.get_attribute_list("class"))) for one in around)
 
 
 def _is_mark(link: Tag) -> bool:

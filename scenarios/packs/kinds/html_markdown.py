@@ -78,6 +78,10 @@ class _Converter(MarkdownConverter):
         fence = "`" * max([3, *(len(found) + 1 for found in _FENCES.findall(text))])
         return f"\n\n{fence}\n{text.strip(chr(10))}\n{fence}\n\n" if text.strip() else ""
 
+    def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Return the line of a text that opens."""
+        return f"\n\n{text.strip()}\n\n"
+
     def convert_option(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """Return a choice of a form, or what stands in its field, or a label of a drawing, apart."""
         return f"\n\n{text.strip()}\n\n" if "_inline" not in parent_tags else f" {text.strip()} "

@@ -12,6 +12,7 @@ from typing import Any
 from hallulab.scenarios.packs.kinds import Extracted, pdf_layout
 from hallulab.scenarios.packs.kinds.pdf_layout import PageRows
 from hallulab.scenarios.packs.kinds.pdf_lines import Glyph, read_rows
+from hallulab.scenarios.packs.kinds.pdf_seen import Character, find_unseen
 
 _NO_TITLE = re.compile(
     r"microsoft \w+ ?-|untitled|document\d*$|slide \d+$|powerpoint presentation|title$|[\w-]+:[/\\]"
@@ -31,6 +32,8 @@ _TICKED_FIELDS = (2, 5)
 """… and of check boxes and radio buttons."""
 _FIELD_SIZE = 11.0
 """Height of a line in a form's field at most, in points."""
+_LONGEST_QUOTE = 300
+"""Letters of a text that is left out which its note says."""
 _FREE_TEXT, _WIDGET, _LINKS = 3, 20, (2, 16)
 """Kinds of annotations: text on the page, a form's field, links with what opens at them."""
 
@@ -94,14 +97,20 @@ class _Page:
         left, bottom, right, top = page.get_bbox()
         turned: dict[int, list[Glyph]] = {0: []}
         aslant: list[str] = []
+        hidden: list[str] = []
         unknown = 0
-        for code, box, (x, y), angle in _read_characters(text):
+        characters = list(_read_characters(text))
+        unseen = find_unseen(page, text, characters)
+        for index, code, box, (x, y), angle in characters:
             if not (left <= (box[0] + box[1]) / 2 <= right and bottom <= (box[2] + box[3]) / 2 <= top):
                 continue
             if code in (0, 0xFFFD) or code in _PRIVATE_USE or (code < 32 and code not in _HYPHENS):
                 unknown += 1
                 continue
             letter = "-" if code in _HYPHENS else chr(code)
+            if index in unseen:
+                hidden.append(letter)
+                continue
             quarter = round(angle / 90) if angle else 0
             if angle and abs(angle - 90 * quarter) > _ASLANT:
                 aslant.append(letter)
@@ -118,10 +127,9 @@ class _Page:
             height = top - bottom if quarter % 2 == 0 else right - left
             if rows := read_rows(glyphs):
                 self.sheets.append(PageRows(rows, height))
-        if said := "".join(aslant).strip():
-            notes.append(
-                f"page {self.number}: text aslant (a watermark?) is left out: {' '.join(said.split())}"
-            )
+        for letters, kind in ((aslant, "text aslant (a watermark?)"), (hidden, "text that is not seen")):
+            if said := " ".join("".join(letters).split()):
+                notes.append(f"page {self.number}: {kind} is left out: {said[:_LONGEST_QUOTE]}")
         if unknown:
             notes.append(f"page {self.number}: its fonts do not say what {unknown} of the characters are")
 
@@ -130,8 +138,8 @@ class _Page:
         return self._objects > 0 and not any(sheet.rows for sheet in self.sheets)
 
 
-def _read_characters(text: Any) -> Iterator[tuple[int, tuple[float, ...], tuple[float, float], float]]:
-    """Yield a page's characters: code, box (left, right, bottom, top), origin, angle in degrees."""
+def _read_characters(text: Any) -> Iterator[Character]:
+    """Yield a page's characters."""
     from pypdfium2 import raw
 
     handle = text.raw
@@ -150,7 +158,8 @@ def _read_characters(text: Any) -> Iterator[tuple[int, tuple[float, ...], tuple[
         get_box(handle, index, to_box)
         get_origin(handle, index, to_x, to_y)
         degrees = get_angle(handle, index) * _DEGREES
-        yield code, (box.left, box.right, box.bottom, box.top), (x.value, y.value), degrees
+        sides = box.left, box.right, box.bottom, box.top
+        yield Character(index, code, sides, (x.value, y.value), degrees)
 
 
 def _turn(

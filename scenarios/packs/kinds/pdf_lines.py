@@ -6,12 +6,21 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
+
+from hallulab.scenarios.packs.kinds.spaced_letters import join_spaced_letters
 
 _WIDE = 1.0
 """A gap of so many heights between two words parts columns or cells …"""
 _WORD_GAP = 0.13
-"""… and of so many heights parts two words."""
+"""… and of so many heights parts two words …"""
+_SPACES_GAP = 0.5
+"""… or two whose letters are parted by spaces."""
+_COLUMN_GAP = 2.5
+"""A gap of so many heights parts what is set with different spaces between its letters."""
+_FEWEST_GAPS = 4
+"""Gaps between letters that are looked at to see that they are spaced, at least."""
 _SMALL = 0.85
 """A superscript's height, in heights of its line, at most."""
 _LONGEST_SUPERSCRIPT = 6
@@ -53,10 +62,25 @@ _Part = TypeVar("_Part", Glyph, Phrase)
 
 def read_rows(glyphs: Sequence[Glyph]) -> list[Row]:
     """Return the rows of a page, from above."""
-    lines = [sorted(line, key=lambda glyph: glyph.left) for line in _group_by_height(glyphs, 0.15)]
+    lines = [_close_up(sorted(line, key=lambda glyph: glyph.left)) for line in _group_by_height(glyphs, 0.15)]
     pieces = [piece for line in _raise_small(lines) for piece in _split(line)]
     rows = _group_by_height(_name_superscripts(pieces), 0.45)
     return [sorted(row, key=lambda piece: piece.left) for row in rows]
+
+
+def _close_up(line: list[Glyph]) -> list[Glyph]:
+    """Widen the letters of a line by the space that is set between them, as in headlines."""
+    closed: list[Glyph] = []
+    for part in _part(line, _COLUMN_GAP):
+        gaps = sorted(
+            after.left - before.right
+            for before, after in pairwise(part)
+            if before.text[-1].isalpha() and after.text[0].isalpha()
+        )
+        space = gaps[len(gaps) // 5] if len(gaps) >= _FEWEST_GAPS else 0.0
+        spaced = space > _WORD_GAP * part[0].size
+        closed += [glyph._replace(right=glyph.right + space) for glyph in part] if spaced else part
+    return closed
 
 
 def _group_by_height(parts: Sequence[_Part], tolerance: float) -> list[list[_Part]]:
@@ -140,14 +164,15 @@ def _split(line: list[Glyph]) -> list[Phrase]:
         for glyph in part:
             if glyph.text.isspace():
                 text.append(" ")
+                end = max(end, glyph.right)
                 continue
             if glyph.text == last.text and glyph is not last and glyph.left - last.left < 0.1 * glyph.size:
                 continue  # bold by drawing it twice
             if glyph.left - end > _WORD_GAP * glyph.size and not unicodedata.combining(glyph.text[-1]):
-                text.append(" ")
+                text.append("  " if glyph.left - end > _SPACES_GAP * glyph.size else " ")
             text.append(glyph.text)
             end, last = max(end, glyph.right), glyph
-        words = " ".join("".join(text).split(" ")).strip()
+        words = " ".join(join_spaced_letters("".join(text)).split(" ")).strip()
         size = max(glyph.size for glyph in part)
         pieces.append(Phrase(_order(_compose(words)), part[0].left, end, part[0].y, size))
     return pieces

@@ -86,7 +86,10 @@ def test_the_cells_of_a_table_stay_in_their_columns(body: str, lines: list[str])
                 "hidden",
                 "style='color: red; display: none'",
                 "style='text-decoration: line-through'",
-                "aria-hidden=true",
+                "style='position: absolute; left: -9999px'",
+                "style='color: #fff'",
+                "style='font-size:0'",
+                "style='display: none !important'",
             )
         ),
         "<!-- x -->",
@@ -102,6 +105,80 @@ def test_what_is_hidden_or_stands_around_the_text_is_left_out(hidden: str) -> No
 def test_a_question_that_opens_its_answer_is_text(question: str) -> None:
     assert read(f"{question}<div>Seven days.</div><button>Send</button>")[0].endswith("How long?")
     assert read(f"{question}<div>Seven days.</div><button>Send</button>")[1:] == ["Seven days."]
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("<style>.x{display:none}</style><p class=x>no</p><p>A saw.</p>", ["A saw."]),
+        ("<style>#x{visibility:hidden}</style><p id=x>no</p><p>A saw.</p>", ["A saw."]),
+        (
+            "<style>.a .x, p>i{display:none}</style><p class=a>A saw<b class=x>no</b>.<i>no</i></p>",
+            ["A saw."],
+        ),
+        (
+            "<style>.x{display:none} p.x.on{display:block}</style><p class='x on'>A saw.<p class=x>no",
+            ["A saw."],
+        ),
+        ("<style>.x{display:none}</style><p class=x style='display:block'>A saw.</p>", ["A saw."]),
+        ("<style>.x{display:none!important}</style><p class=x style='display:block'>n</p>A saw.", ["A saw."]),
+        ("<style>@media print{.x{display:none}}</style><p class=x>A saw.</p>", ["A saw."]),
+        (
+            "<style>.x{display:none}@media (max-width:600px){.x{display:block}}</style>"
+            "<p class=x>no</p><p>A saw.</p>",
+            ["A saw."],
+        ),
+        ("<style>/*.x{display:none}*/.y{display:none}</style><p class=x>A saw.<p class=y>no", ["A saw."]),
+        ("<style>}} .y{display</style><p class=y>A saw.", ["A saw."]),
+        ("<style>.old{text-decoration:line-through}</style><p><b class=old>9</b> 5 euros", ["5 euros"]),
+        ("<style>.app{display:none}</style><div class=app>A saw.</div>", ["A saw."]),
+        ("<div style='background:#123'><p style='color:white'>A saw.</p></div>", ["A saw."]),
+        ("<div style='font-size:0'><b style='font-size:1em'>A saw.</b></div>", ["A saw."]),
+        ("<p><span aria-hidden=true>A saw.</span></p>", ["A saw."]),
+        ("<p><i class=material-icons aria-hidden=true>home</i>A saw.</p>", ["A saw."]),
+        ("<p><b class=a-offscreen>$12.99</b><b aria-hidden=true>$12<sup>99</sup></b></p>", ["$12.99"]),
+    ],
+)
+def test_the_styles_of_a_page_say_what_is_shown(page: str, said: list[str]) -> None:
+    assert read(page) == said
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<h3><button aria-controls=a>How long?</button></h3><div id=a hidden>Seven days.</div>",
+        "<style>.panel{display:none}</style><button class=accordion>How long?</button><p class=panel>Seven days.",  # noqa: E501
+        "<style>.a{display:none}</style><div class=faq-q>How long?</div><div class=a>Seven days.</div>",
+        "<details><summary>How long?</summary>Seven days.</details>",
+        "<p>How long?</p><div role=tabpanel hidden>Seven days.</div>",
+    ],
+)
+def test_an_answer_that_a_click_opens_is_text(page: str) -> None:
+    assert [line.lstrip("# ") for line in read(page)] == ["How long?", "Seven days."]
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("<input value='4'>", "Fee: 4"),
+        ("<input type=number value=4> euros", "Fee: 4 euros"),
+        ("<input type=hidden value=9><input type=password value=x><input type=submit value=Send>", "Fee:"),
+        ("<input type=radio checked> 4", "Fee: ☒ 4"),
+        ("<input type=checkbox> 4", "Fee: ☐ 4"),
+        ("<select><option>9<option selected>4</select>", "Fee: 4"),
+        ("<input list=l value=4><datalist id=l><option>9</datalist>", "Fee: 4"),
+    ],
+)
+def test_a_field_says_what_it_shows(field: str, said: str) -> None:
+    assert read(f"<p>Fee: {field}</p>") == [said]
+
+
+def test_a_list_without_a_choice_says_all_that_one_can_choose() -> None:
+    assert read("<select><option value='' selected>Size</option><option>S<option>M</select>") == [
+        "Size",
+        "S",
+        "M",
+    ]
 
 
 @pytest.mark.parametrize("about", ["epub:type=footnote", "role=doc-footnote", "class='note warning'"])

@@ -202,6 +202,52 @@ def test_text_aslant_is_told_and_left_out() -> None:
     assert found.notes == ("page 1: text aslant (a watermark?) is left out: DRAFT",)
 
 
+RYE, OATS = "Rye costs four crowns.", "Oats cost nine."
+UNSEEN = ("page 1: text that is not seen is left out: Oats cost nine.",)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "1 g " + draw(60, 600, OATS),
+        "3 Tr " + draw(60, 600, OATS),
+        draw(60, 600, OATS) + " 50 590 200 30 re f",
+        ".2 g 50 590 200 30 re f " + draw(60, 600, OATS),
+    ],
+    ids=["white", "not painted", "under a box", "in the colour of its box"],
+)
+def test_text_that_nobody_sees_is_told_and_left_out(hidden: str) -> None:
+    found = read(f"{draw(60, 700, RYE)} {hidden}")
+    assert (found.text, found.notes) == (RYE, UNSEEN)
+
+
+def test_white_text_on_a_dark_ground_is_seen() -> None:
+    assert read(f"50 690 300 30 re f 1 g {draw(60, 700, RYE)}").text == RYE
+
+
+def test_text_over_the_picture_of_a_page_is_read_though_it_is_not_painted() -> None:
+    assert read(f"3 Tr {draw(60, 700, RYE)}") == Extracted(RYE)
+    scan = "q 200 0 0 20 60 695 cm BI /W 8 /H 1 /BPC 1 /CS /G /F /AHx ID 55> EI Q"
+    assert read(f"{draw(60, 100, OATS)} {scan} 3 Tr {draw(60, 700, RYE)}").text == f"{RYE}\n\n{OATS}"
+
+
+def test_text_outside_of_the_page_is_left_out() -> None:
+    assert read([(60, 700, RYE), (640, 700, OATS), (60, -20, OATS)]).text == RYE
+
+
+@pytest.mark.parametrize(
+    "headline",
+    [
+        "BT /F1 14 Tf 5 Tc 60 700 Td (Opening hours) Tj ET",
+        "BT /F1 20 Tf 18 Tc 60 700 Td (Opening hours) Tj ET",
+        draw(60, 700, "O p e n i n g   h o u r s"),
+    ],
+    ids=["set apart", "set far apart", "with spaces"],
+)
+def test_the_letters_of_a_headline_are_words(headline: str) -> None:
+    assert read(headline).text == "Opening hours"
+
+
 def test_a_page_on_its_side_is_read() -> None:
     turned = "".join(
         f"BT /F1 11 Tf 0 1 -1 0 {100 + 14 * n} 60 Tm ({line}) Tj ET " for n, line in enumerate(LEFT)
