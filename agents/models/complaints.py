@@ -41,6 +41,7 @@ _HOLDERS = ("error", "errors", "fault", "baseresp")
 _WORDS = (
     "errormessage",
     "errormsg",
+    "errortext",
     "errmsg",
     "err",
     "errordescription",
