@@ -19,11 +19,13 @@ import asyncio
 import importlib
 import inspect
 import math
+import os
 import sys
 import threading
 from collections import UserString
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from numbers import Real
 from typing import Any, SupportsFloat
 
 from __main__ import reason_of  # the main loop
@@ -70,9 +72,29 @@ def import_bot(configuration: dict[str, Any]) -> Any:
     """
     target = configuration["target"]
     found = find(target, configuration["here"])
-    if configuration["kind"] == "callable" and not callable(found):
-        raise NoBot(f"{target}: is a {type(found).__name__}, which cannot be called.")
+    if configuration["kind"] == "callable":
+        check_callable(target, found)
     return found
+
+
+def check_callable(target: str, found: Any) -> None:
+    """Check that something can be called with a dialogue.
+
+    Raises:
+        NoBot: it cannot.
+    """
+    if not callable(found):
+        raise NoBot(f"{target}: is a {type(found).__name__}, which cannot be called.")
+    if inspect.isclass(found):
+        raise NoBot(f"{target}: is a class; name a function, or an object of the class that can be called.")
+    try:
+        signature = inspect.signature(found)
+    except (TypeError, ValueError):  # of a function in C, or an object that says something odd
+        return
+    try:
+        signature.bind([])
+    except TypeError as error:
+        raise NoBot(f"{target}: cannot be called with the dialogue alone ({error}).") from error
 
 
 async def warm_client(openai: Any) -> None:
@@ -238,16 +260,27 @@ def open_object(value: Any) -> object:
     if isinstance(getattr(value, "response", None), str) and hasattr(value, "source_nodes"):
         return {"reply": value.response, "passages": list(value.source_nodes or ())}
     if isinstance(getattr(value, "reply", None), str):
-        named, fields = getattr(value, "_asdict", None), getattr(value, "__dict__", None)
-        if callable(named):
-            return named()
-        # One with slots has no dict of its fields.
-        return (
-            dict(fields) if fields else {"reply": value.reply, "passages": getattr(value, "passages", None)}
-        )
-    if isinstance(getattr(value, "content", None), str) and type(value).__name__.endswith("Message"):
-        return value.content
-    return value
+        # Its fields tell a misnamed one; those of a property or of slots stand in no dict.
+        passages = getattr(value, "passages", None)
+        return {**list_fields(value), "reply": value.reply, "passages": passages}
+    return open_message(value)
+
+
+def open_message(value: Any) -> Any:
+    """Return the text of a message of LangChain or LlamaIndex that no user wrote; other values unchanged."""
+    if not type(value).__name__.endswith("Message") or getattr(value, "type", "") == "human":
+        return value
+    content = getattr(value, "content", None)
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else value
+    texts = [each.get("text") if isinstance(each, Mapping) else each for each in content]
+    return "".join(each for each in texts if isinstance(each, str))  # others are thoughts, calls, pictures
+
+
+def list_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a named tuple, a dataclass, a model of pydantic's; none of others."""
+    named = getattr(value, "_asdict", None)
+    return dict(named() if callable(named) else getattr(value, "__dict__", {}))
 
 
 def keep_essentials(value: object) -> object:
@@ -255,6 +288,8 @@ def keep_essentials(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     kept = {key: value[key] if key in ("reply", "passages") else None for key in value}
+    if "reply" in kept:
+        kept["reply"] = open_message(kept["reply"])
     passages = kept.get("passages")
     if isinstance(passages, (list, tuple)):
         kept["passages"] = [read_document(passage) for passage in passages]
@@ -262,22 +297,29 @@ def keep_essentials(value: object) -> object:
 
 
 def read_document(value: Any) -> Any:
-    """Return a document of LangChain or LlamaIndex as a dict; other passages unchanged.
+    """Return a document of LangChain, LlamaIndex, Haystack or one's own as a dict; others unchanged.
 
     The libraries need not be installed: their objects are known by what they have. LangChain's have
     `page_content` and `metadata`. LlamaIndex's have a `node` and perhaps a `score`, or are such a node, which
-    has `get_content` and `metadata`.
+    has `get_content` and `metadata`. Others have a `text` or `content`. A pair has a document and its score.
     """
-    if isinstance(value, (str, Mapping, Sequence)):
+    if isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[1], SupportsFloat):
+        return [read_document(value[0]), value[1]]
+    own = list_fields(value) if hasattr(value, "_asdict") else {}
+    if isinstance(value, (str, Mapping, Sequence)) and not own:
         return value
     node = getattr(value, "node", value)
     text = getattr(value, "page_content", None)
     if text is None and callable(getattr(node, "get_content", None)):
         text = node.get_content()
+    if text is None:
+        own = own or list_fields(value)
+        text = own.pop("text", None) or own.pop("content", None)
     if not isinstance(text, str):
         return value
-    metadata = getattr(node, "metadata", None)
-    about = {key: item for key, item in metadata.items() if isinstance(item, str)} if metadata else {}
+    metadata = getattr(node, "metadata", None) or getattr(node, "meta", None)
+    fields = {**own, **metadata} if isinstance(metadata, Mapping) else own
+    about = {key: make_plain(item) for key, item in fields.items() if isinstance(item, (str, os.PathLike))}
     found = {"text": text, "metadata": about}
     name = getattr(node, "node_id", None) or getattr(value, "id", None)
     if isinstance(name, str) and name:
@@ -292,8 +334,10 @@ def make_plain(value: object) -> object:
         return value
     if isinstance(value, UserString):  # a sequence of such again
         return str(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return value
+    if isinstance(value, Real) and math.isfinite(value):  # numpy's, too
+        return float(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, Mapping):
         return {str(key): make_plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):

@@ -39,7 +39,7 @@ from hallulab.agents.models.wire_settings import (
 )
 from hallulab.chatbots.bot_process import Bot, BotProcess, prepare_bot
 from hallulab.chatbots.evidence import leave_evidence
-from hallulab.chatbots.passages import FOREIGN, NOT_PASSAGES, read_citations, read_passages
+from hallulab.chatbots.passages import FOREIGN, find_misnamed, read_citations, read_passages
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors, format_chat, turn_seed
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, validate_reply
 from hallulab.scenarios.components import LeadsTo, read_options
@@ -136,9 +136,9 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
     text = validate_reply(target, reply)
     if passages is None:
-        misnamed = sorted(NOT_PASSAGES & answer.keys()) if isinstance(answer, Mapping) else []
-        if misnamed:
-            raise ChatbotError(f"{target} returned `{misnamed[0]}`, which is not read. Call it `passages`.")
+        others = answer.keys() - {"reply", "passages"} if isinstance(answer, Mapping) else ()
+        if (misnamed := find_misnamed(others)) is not None:
+            raise ChatbotError(f"{target} returned `{misnamed}`, which is not read. Call it `passages`.")
         return text, None
     return text, read_passages(target, passages)
 

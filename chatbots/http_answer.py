@@ -15,6 +15,7 @@ from hallulab.agents.models.decoding import decode_text
 from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import read_body
 from hallulab.agents.models.redaction import Redaction, make_redaction
+from hallulab.chatbots.http_events import DONE, SentEvent
 from hallulab.scenarios.files.json_text import read_json
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -22,8 +23,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 _MOST_EVENTS = 100_000
 """Events of an answer at most: each takes time, and a reply has a tenth of so many tokens."""
 
-_DONE = "[DONE]"
-"""Data of the last event of many services."""
+_DONE_AMID_JSON = DONE | {"done", "end"}
 
 _FIELDS = frozenset({"data", "event", "id", "retry", ""})
 """Beginnings of the lines of events; nothing: a comment."""
@@ -49,13 +49,19 @@ class HttpAnswer:
     value: Any = None
     """It as JSON; None: it is none, or null."""
     is_json: bool = False
-    events: tuple[Any, ...] | None = None
-    """The data of its server-sent events, JSON where that is expected, or its JSON lines; None: it is no
-    stream."""
+    events: tuple[SentEvent, ...] | None = None
+    """Its server-sent events, or its JSON lines; None: it is no stream."""
     location: str | None = None
     """Its header that says where to go on, as it came."""
     pause: float | None = None
     """Seconds after which it wants to be asked again; None: it does not say."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Its fields that are not null; of a stream those of all its events, of which the last counts."""
+        parts = [self.value] if self.events is None else [one.data for one in self.events]
+        pairs = (pair for one in parts if isinstance(one, dict) for pair in one.items())
+        return {name: value for name, value in pairs if value is not None}
 
 
 async def receive_answer(
@@ -107,18 +113,18 @@ def _looks_like_events(text: str) -> bool:
     return "data" in names and names <= _FIELDS and "" in lines[:-1]
 
 
-def _decode_texts(events: tuple[Any, ...], redaction: Redaction) -> tuple[Any, ...]:
+def _decode_texts(events: tuple[SentEvent, ...], redaction: Redaction) -> tuple[SentEvent, ...]:
     """Return events whose data are all texts of JSON, with quotation marks, as those texts."""
-    if not all(isinstance(one, str) and one.startswith('"') for one in events):
+    if not all(isinstance(one.data, str) and one.data.startswith('"') for one in events):
         return events
     try:
-        texts = tuple(_read_value(one, redaction) for one in events)
+        texts = tuple(SentEvent(_read_value(one.data, redaction), one.name) for one in events)
     except ValueError:
         return events
-    return texts if all(isinstance(one, str) for one in texts) else events
+    return texts if all(isinstance(one.data, str) for one in texts) else events
 
 
-def _read_parts(text: str, url: str, redaction: Redaction) -> tuple[Any, ...] | None:
+def _read_parts(text: str, url: str, redaction: Redaction) -> tuple[SentEvent, ...] | None:
     """Return the pieces of the text in Vercel's data stream, such as `0:"It opens"`; None: it is none.
 
     Raises:
@@ -134,10 +140,10 @@ def _read_parts(text: str, url: str, redaction: Redaction) -> tuple[Any, ...] | 
     failed = next((value for name, value in parts if name == "3"), None)
     if failed is not None:
         raise ModelError(f"{url} broke off its reply: {read_complaint(failed)}")
-    return tuple(value for name, value in parts if name == "0")
+    return tuple(SentEvent(value) for name, value in parts if name == "0")
 
 
-def _read_lines(text: str, redaction: Redaction, expected: bool) -> tuple[Any, ...] | None:
+def _read_lines(text: str, redaction: Redaction, expected: bool) -> tuple[SentEvent, ...] | None:
     """Return the values of JSON lines, which some services stream; None: it is none, or nobody expects them.
 
     Several objects are such lines in any case.
@@ -146,15 +152,16 @@ def _read_lines(text: str, redaction: Redaction, expected: bool) -> tuple[Any, .
     if not lines or len(lines) > _MOST_EVENTS or not (expected or all(one.startswith("{") for one in lines)):
         return None
     try:
-        return tuple(_read_value(line, redaction) for line in lines)
+        return tuple(SentEvent(_read_value(line, redaction)) for line in lines)
     except ValueError:
         return None
 
 
-def _iterate_events(text: str, url: str, redaction: Redaction, as_json: bool) -> Iterator[Any]:
-    """Yield the data of server-sent events up to `[DONE]`: objects and lists as such, other data as a text.
+def _iterate_events(text: str, url: str, redaction: Redaction, as_json: bool) -> Iterator[SentEvent]:
+    """Yield server-sent events up to `[DONE]`, with objects and lists as such, other data as a text.
 
-    White space counts: it stands between the pieces of a reply. Source: HTML standard, section 9.2.6.
+    White space counts: it stands between the pieces of a reply. An event without data is none. Source: HTML
+    standard, section 9.2.6.
 
     Raises:
         ModelError: there are too many, one is no JSON, or one is an error.
@@ -162,19 +169,21 @@ def _iterate_events(text: str, url: str, redaction: Redaction, as_json: bool) ->
     data: list[str] = []
     events, kind = 0, ""
     for line in (*_LINE_END.split(text.removeprefix("\ufeff")), ""):
-        name, _, value = line.partition(":")
-        if name == "data":
+        field, _, value = line.partition(":")
+        if field == "data":
             data.append(value.removeprefix(" "))
-        elif name == "event":
-            kind = value.strip().lower()
+        elif field == "event":
+            kind = value.strip()
         elif not line and data:
             whole, data, events = "\n".join(data), [], events + 1
-            is_error, kind = kind == "error", ""
+            name, kind = kind, ""
+            if not whole:
+                continue
             if events > _MOST_EVENTS:
                 raise ModelError(f"{url} gave an answer of more than {_MOST_EVENTS:,} events.")
-            if whole.strip() == _DONE:
+            if whole.strip().lower() in (_DONE_AMID_JSON if as_json else DONE):
                 return
-            if is_error:
+            if name.lower() == "error":
                 raise ModelError(f"{url} broke off its reply: {read_complaint(redaction.text(whole))}")
             try:
                 found = _read_value(whole, redaction)
@@ -183,7 +192,10 @@ def _iterate_events(text: str, url: str, redaction: Redaction, as_json: bool) ->
                     told = redaction.text(whole)[:80]
                     raise ModelError(f"{url} sent an event that is no JSON: {told!r}.") from error
                 found = None
-            yield found if as_json or isinstance(found, dict | list) else redaction.text(whole)
+            yield SentEvent(
+                found if as_json or isinstance(found, dict | list) else redaction.text(whole),
+                redaction.text(name),
+            )
 
 
 def _read_value(text: str, redaction: Redaction) -> Any:

@@ -11,12 +11,12 @@ import asyncio
 import json
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urljoin
 
 import httpx2
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from hallulab.agents.models.complaints import (
     describe_redirect,
@@ -24,13 +24,13 @@ from hallulab.agents.models.complaints import (
     read_complaint,
     says_it_failed,
 )
-from hallulab.agents.models.endpoints import BaseUrl
-from hallulab.agents.models.joined_streams import join_pieces
+from hallulab.agents.models.endpoints import check_url
 from hallulab.agents.models.receiving import JSON
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
-from hallulab.agents.models.wire_settings import VARIABLE, Headers, Query
+from hallulab.agents.models.wire_settings import VARIABLE, Query, check_headers
 from hallulab.chatbots.evidence import leave_evidence
 from hallulab.chatbots.http_answer import HttpAnswer, receive_answer
+from hallulab.chatbots.http_events import SentEvent, join_events
 from hallulab.chatbots.http_request import SAMPLE, TemplateValues, build_body, build_headers, render
 from hallulab.chatbots.json_paths import JmesPath, search
 from hallulab.chatbots.passages import read_passages
@@ -53,13 +53,35 @@ _SHORTEST_PAUSE_S = 0.1
 """A bot that wants to be asked at once, again and again, would keep this machine busy."""
 
 
+_EXPRESSION = re.compile(r"\{\{.*?\}\}")
+"""A template in an address."""
+
+
+def _check_place(url: str) -> str:
+    """Return an address whose path may be a template."""
+    if VARIABLE.search(url):
+        raise ValueError("a variable is filled in in `headers` alone")
+    check_url(_EXPRESSION.sub("x", url))
+    if "{{" in url.split("/", 3)[2]:
+        raise ValueError("no template stands in the place of the host")
+    return url
+
+
+def _check_own_headers(headers: dict[str, str]) -> dict[str, str]:
+    """Return headers, among them perhaps the content type, which no other kind of bot may set."""
+    check_headers({name: value for name, value in headers.items() if name.lower() != "content-type"})
+    return headers
+
+
 class HttpOptions(Frozen):
     """Request to a bot, and places of the values in its answer."""
 
-    url: Annotated[BaseUrl, LeadsTo("address")]
-    """The address that is asked."""
+    url: Annotated[str, AfterValidator(_check_place), LeadsTo("address")]
+    """The address that is asked; its path may have templates."""
     method: Literal["POST", "GET", "PUT", "PATCH"] = "POST"
-    headers: Annotated[Headers, LeadsTo("header")] = Field(default_factory=dict)
+    headers: Annotated[dict[str, str], AfterValidator(_check_own_headers), LeadsTo("header")] = Field(
+        default_factory=dict
+    )
     """Headers: name → text, in which `${VARIABLE}` is the value of an environment variable, and the rest is a
     template."""
     query: Query = Field(default_factory=dict)
@@ -113,8 +135,10 @@ class HttpBot:
         self._session = uuid.uuid4().hex
         self._cookies = httpx2.Cookies()
         """Cookies that the bot has set in this conversation."""
+        self._answer: Mapping[str, Any] | None = {} if self._options.stateful else None
+        """The fields of its last answer, if it keeps the conversation."""
         sample = [Message(role="user", text=SAMPLE)]  # so that a wrong template is told before the run
-        self._build_request(TemplateValues.make(sample, self._session, last_only=True))
+        self._build_request(TemplateValues.make(sample, self._session, self._answer))
 
     @property
     def remembers(self) -> bool:
@@ -145,9 +169,7 @@ class HttpBot:
     async def _ask(self, history: Sequence[Message]) -> tuple[str, tuple[Passage, ...] | None]:
         """Return the bot's reply and passages; None: it names none."""
         url, limit = self._options.url, self._context.models.timeout_s
-        request, secrets = self._build_request(
-            TemplateValues.make(history, self._session, self._options.stateful)
-        )
+        request, secrets = self._build_request(TemplateValues.make(history, self._session, self._answer))
         try:
             async with asyncio.timeout(limit):
                 answer = await self._send_until_answered(request, secrets)
@@ -162,27 +184,29 @@ class HttpBot:
             words = read_complaint(answer.value) or put_in_one_line(answer.text)
             told = f": {words}" if words else "."
             raise ChatbotError(f"{url} refused the request with status {answer.status}{told}")
-        return self._read(answer)
+        reply = self._read(answer)
+        if self._options.stateful:
+            self._answer = answer.fields
+        return reply
 
     def _build_request(self, said: TemplateValues) -> tuple[httpx2.Request, list[str]]:
         options = self._options
         try:
             headers, secrets = build_headers(options.headers, said, options.url)
-            named = {name.lower() for name in headers}
+            named = {name.lower(): value for name, value in headers.items()}
+            url = render(options.url, said)
             query = {name: render(value, said) for name, value in options.query.items()}
-            body = (
-                None if options.body is None else build_body(options.body, said, "content-type" not in named)
-            )
-        except ValueError as error:
+            kind = named.get("content-type", JSON)
+            body = None if options.body is None else build_body(options.body, said, kind)
+            httpx2.URL(url)
+        except (ValueError, httpx2.InvalidURL) as error:
             raise UsageError(f"chatbot {KIND}: {error}.") from error
         own = {"Accept": f"{JSON}, text/event-stream, text/plain", "User-Agent": "hallulab"}
         own |= {"Accept-Encoding": "gzip, deflate", **({} if body is None else {"Content-Type": JSON})}
         headers = {**{name: value for name, value in own.items() if name.lower() not in named}, **headers}
         content = None if body is None else body.encode()
         return (
-            httpx2.Request(
-                options.method, options.url, params=query or None, headers=headers, content=content
-            ),
+            httpx2.Request(options.method, url, params=query or None, headers=headers, content=content),
             secrets,
         )
 
@@ -274,8 +298,8 @@ class HttpBot:
         """
         options, events = self._options, self._find_events(answer)
         if events is not None:
-            text = self._join(events)
-            found = [search(options.passages, one) for one in events] if options.passages else []
+            text = join_events(options.url, options.event, events)
+            found = [search(options.passages, one.data) for one in events] if options.passages else []
             passages = next((one for one in reversed(found) if one), None)
         else:
             self._check_whole(answer)
@@ -286,14 +310,26 @@ class HttpBot:
         reply = answer.redaction.text(validate_reply(options.url, text))
         return reply, None if passages is None else read_passages(options.url, passages, of_service=True)
 
-    def _find_events(self, answer: HttpAnswer) -> Sequence[Any] | None:
-        """Return the events of an answer; None: it is whole. A list counts where events are expected."""
+    def _find_events(self, answer: HttpAnswer) -> Sequence[SentEvent] | None:
+        """Return the events of an answer; None: it is whole. A list counts where events are expected.
+
+        Raises:
+            ChatbotError: events are expected, and it is neither a stream nor JSON.
+        """
         options = self._options
-        if answer.events is not None or options.event is None or not answer.is_json:
+        if answer.events is not None or options.event is None:
             return answer.events
+        if not answer.is_json:
+            self._check_whole(answer)
+            shown = put_in_one_line(answer.text)[:120]
+            raise ChatbotError(
+                f"{options.url}: its answer is no stream of events (the option `event`): {shown!r}."
+            )
         if options.reply is not None and isinstance(search(options.reply, answer.value), str):
             return None
-        return answer.value if isinstance(answer.value, list) else [answer.value]
+        return [
+            SentEvent(one) for one in (answer.value if isinstance(answer.value, list) else [answer.value])
+        ]
 
     def _check_whole(self, answer: HttpAnswer) -> None:
         """Check that a whole answer may hold a reply.
@@ -318,6 +354,11 @@ class HttpBot:
     def _read_text(self, answer: HttpAnswer) -> str:
         if self._options.reply is not None:
             found, place = search(self._options.reply, answer.value), f"`{self._options.reply}`"
+            if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
+                raise ChatbotError(
+                    f"{self._options.url}: its answer has a list of texts at {place} (the option `reply`). "
+                    f"Say what stands between them: `join(' ', {self._options.reply})`."
+                )
             if not isinstance(found, str):
                 shown = put_in_one_line(answer.text)[:120]
                 raise ChatbotError(
@@ -330,30 +371,6 @@ class HttpBot:
                 f"{self._options.url}: its answer is JSON: {shown!r}. Say where the reply is in `reply`."
             )
         return answer.value if isinstance(answer.value, str) else answer.text
-
-    def _join(self, events: Sequence[Any]) -> str:
-        """Return the reply that events are the pieces of; an event without a piece says something else."""
-        path = self._options.event
-        pieces = [one if path is None else search(path, one) for one in events]
-        if path is None and any(not isinstance(one, str) for one in pieces):
-            raise ChatbotError(
-                f"{self._options.url}: its events are JSON. Say where each has its piece in `event`."
-            )
-        failed = next((one for one in events if says_it_failed(one) and not _holds_text(path, one)), None)
-        if failed is not None:
-            raise ChatbotError(f"{self._options.url} broke off its reply: {read_complaint(failed)}")
-        texts = [one for one in pieces if isinstance(one, str) and one]
-        if path is not None and events and not texts:
-            shown = put_in_one_line(json.dumps(events[0], ensure_ascii=False))[:120]
-            raise ChatbotError(
-                f"{self._options.url}: none of its events has a text at `{path}` (the option `event`); the "
-                f"first is {shown!r}."
-            )
-        return join_pieces(texts)
-
-
-def _holds_text(path: str | None, event: Any) -> bool:
-    return path is None or bool(search(path, event))
 
 
 _REDIRECTED = "If that is the bot, give it in `url`; if it is a login, send what that gives in `headers`."

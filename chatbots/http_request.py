@@ -1,8 +1,9 @@
 """The request to a bot over HTTP: templates, filled in with the dialogue.
 
 Templates (`hallulab.chatbots.templates`) know `message` (the user's last message), `history` (a list of
-`{"role", "content"}`) and `session` (another text for each conversation). Filled-in values are text: they are
-no template, and no variable of the environment is put in its place.
+`{"role", "content"}`), `session` (another text for each conversation) and, of a bot that keeps the
+conversation, `answer` (the fields of its last answer, such as its own id of the conversation). Filled-in
+values are text: they are no template, and no variable of the environment is put in its place.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from hallulab.agents.models.wire_settings import HEADER, VARIABLE, read_secret
 from hallulab.chatbots.templates import evaluate, fill_in_text
@@ -19,6 +21,8 @@ from hallulab.scenarios.transcript import Message
 
 _EXPRESSION = re.compile(r"\{\{((?:(?!\}\}|\{\{).)*)\}\}", re.DOTALL)
 """A text that is one expression: in a structure, its value may be of any kind."""
+
+_FORM = "x-www-form-urlencoded"
 
 SAMPLE = 'It\'s "wet"\\\n{{ message }} ${HOME} \u2028'
 """A message that a template must bear."""
@@ -33,23 +37,28 @@ class TemplateValues:
     """Messages so far, oldest first, with that message."""
     session: str
     """Another text for each conversation."""
+    answer: Mapping[str, Any] | None = None
+    """The fields of the bot's last answer; none before its first one. None: the bot keeps nothing."""
 
     @classmethod
-    def make(cls, history: Sequence[Message], session: str, last_only: bool) -> TemplateValues:
+    def make(
+        cls, history: Sequence[Message], session: str, answer: Mapping[str, Any] | None
+    ) -> TemplateValues:
         """Return what a dialogue fills in.
 
         Args:
             session: see above.
-            last_only: whether the bot gets the last message alone.
+            answer: see above; a bot that keeps the conversation gets the last message alone.
         """
-        told = history[-1:] if last_only else history
+        told = history if answer is None else history[-1:]
         messages = tuple({"role": one.role, "content": one.text} for one in told)
-        return cls(history[-1].text, messages, session)
+        return cls(history[-1].text, messages, session, answer)
 
     @property
     def variables(self) -> dict[str, Any]:
         """Names that templates know."""
-        return {"message": self.message, "history": list(self.history), "session": self.session}
+        known = {"message": self.message, "history": list(self.history), "session": self.session}
+        return known if self.answer is None else {**known, "answer": dict(self.answer)}
 
 
 def render(template: str, said: TemplateValues) -> str:
@@ -77,31 +86,45 @@ def fill_in(value: Any, said: TemplateValues) -> Any:
     return [fill_in(item, said) for item in value] if isinstance(value, list) else value
 
 
-def build_body(body: Any, said: TemplateValues, as_json: bool) -> str:
+def build_body(body: Any, said: TemplateValues, kind: str) -> str:
     """Return a request's body.
 
     Args:
         body: a template of the whole, or a structure whose texts are templates.
-        as_json: whether a template of the whole must make JSON.
+        kind: its content type, which decides the form of a structure: JSON or a form.
 
     Raises:
-        ValueError: a template is wrong, or what it makes is no JSON.
+        ValueError: a template is wrong, or the body cannot be of that kind.
     """
-    if not isinstance(body, str):
-        try:
-            return json.dumps(fill_in(body, said), ensure_ascii=False, allow_nan=False)
-        except TypeError as error:  # an undefined value, or a function
-            raise ValueError(f"a template makes no value that JSON has ({error})") from error
-    text = render(body, said)
-    if as_json:
-        try:
-            json.loads(text)
-        except ValueError as error:
-            raise ValueError(
-                f"the template makes no JSON ({error}); write `{{{{ message | tojson }}}}`, without "
-                "quotation marks around it, or give the body as a structure"
-            ) from error
-    return text
+    if isinstance(body, str):
+        text = render(body, said)
+        if "json" in kind.lower():
+            _check_json(text)
+        return text
+    filled = fill_in(body, said)
+    if _FORM in kind.lower():
+        if not isinstance(filled, Mapping) or not all(isinstance(one, str | int) for one in filled.values()):
+            raise ValueError("a form has names with texts or numbers; give another body as a text")
+        return urlencode(filled)
+    if "json" not in kind.lower():
+        raise ValueError(
+            f"a structure is sent as JSON or as a form ({_FORM}), and the header `Content-Type` says "
+            f"{kind!r}; give the body as a text"
+        )
+    try:
+        return json.dumps(filled, ensure_ascii=False, allow_nan=False)
+    except TypeError as error:  # an undefined value, or a function
+        raise ValueError(f"a template makes no value that JSON has ({error})") from error
+
+
+def _check_json(text: str) -> None:
+    try:
+        json.loads(text)
+    except ValueError as error:
+        raise ValueError(
+            f"the template makes no JSON ({error}); write `{{{{ message | tojson }}}}`, without "
+            "quotation marks around it, or give the body as a structure"
+        ) from error
 
 
 def build_headers(

@@ -3,42 +3,82 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.protocol import ChatbotError
+from hallulab.scenarios.near_names import find_near_name
 from hallulab.scenarios.transcript import Passage
 
 FOREIGN = "python object"
 """Marks the replacement of an object that JSON lacks; see `hallulab.chatbots.bot_worker`."""
 
-TEXTS = ("text", "page_content", "content", "pageContent", "chunk", "passage", "snippet")
+TEXTS = (
+    *("text", "page_content", "content", "pageContent", "chunk", "passage", "snippet", "excerpt", "body"),
+    *("blurb", "chunk_text", "chunk_content", "passage_text"),
+)
 """Keys of a passage's text, by various libraries and services; the first that is there counts."""
 
-_DOCUMENTS = ("document", "source", "title", "file_name", "file_path", "filepath", "url")
-"""Keys of the name of its document, likewise; they may also stand in `metadata`."""
+_DOCUMENTS = (
+    *("document", "source", "title", "filename", "filepath", "documentname", "docname", "documenttitle"),
+    *("sourcefile", "sourcepage", "url", "uri", "sourceurl", "link", "name", "documentid", "docid"),
+)
+"""Keys of the name of its document, likewise, as `_fold` writes them; they may also stand in the metadata."""
 
-_OTHERS = ("id", "score", "topic", "metadata", "type")
+_ABOUT = ("metadata", "meta", "documentmetadata", "extrainfo")
+"""Keys of its metadata, likewise."""
 
-NOT_PASSAGES = frozenset(
+_OTHERS = ("id", "score", "topic", "type")
+
+_OF_PASSAGES = frozenset(
     [
-        "chunks",
-        "citations",
-        "context",
-        "contexts",
-        "documents",
-        "evidence",
-        "passage",
-        "retrieved_contexts",
-        "retrieved_documents",
-        "source_documents",
-        "sources",
+        *("passage", "passages", "chunk", "chunks", "citation", "citations", "context", "contexts"),
+        *("ctx", "ctxs", "document", "documents", "doc", "docs", "evidence", "evidences"),
+        *("excerpt", "excerpts", "grounding", "hits", "knowledge", "nodes", "reference"),
+        *("references", "retrieval", "retrieved", "snippet", "snippets", "source", "sources"),
     ]
 )
-"""Names of passages elsewhere. Unread, the reply would be judged by passages that the bot never saw."""
+"""Last words of names of passages elsewhere. Unread, the reply would be judged by passages that the bot never
+saw."""
+
+_OF_OTHERS = frozenset(
+    [
+        *("chat", "conversation", "count", "dialog", "dialogue", "has", "is", "max", "n", "no"),
+        *("num", "number", "page", "request", "session", "total", "use", "user", "with"),
+    ]
+)
+"""First words of names of other things: `num_sources`, `session_context`."""
+
+_NAME_ALONE = re.compile(
+    r"\w{2,9}://\S+|[\w./\\-]+\.[a-z]\w{1,4}|[a-z]\w*[-_#:][\w#:.-]*\d[\w#:.-]*|[\da-f-]{32,36}",
+    re.ASCII | re.IGNORECASE,
+)
+"""A text that names a page, a file or an entry: what was read there is not known."""
+
+
+def find_misnamed(keys: Iterable[str]) -> str | None:
+    """Return the first key that is another name of passages; None: none is.
+
+    >>> find_misnamed(["reply", "sourceDocuments"]), find_misnamed(["reply", "num_sources"])
+    ('sourceDocuments', None)
+    """
+    return next((key for key in sorted(keys) if _names_passages(key)), None)
+
+
+def _names_passages(key: str) -> bool:
+    name = re.sub(r"(?<=[a-z\d])(?=[A-Z])", "_", key).lower()
+    words = name.removesuffix("_list").removesuffix("_texts").strip("_").split("_")
+    if name.endswith("search_results") or find_near_name(key, ["passages"], _LEAST_ALIKE):
+        return True
+    return words[-1] in _OF_PASSAGES and words[0] not in _OF_OTHERS
+
+
+_LEAST_ALIKE = 0.85
+"""`pasages` is `passages`, `messages` is not."""
 
 
 def read_passages(bot: str, given: object, *, of_service: bool = False) -> tuple[Passage, ...]:
@@ -54,21 +94,17 @@ def read_passages(bot: str, given: object, *, of_service: bool = False) -> tuple
     """
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         raise ChatbotError(f"{bot}: `passages` is a {name_kind(given)}, not a list.")
-    if of_service:
-        given = [_leave_out_unread(one) for one in given]
-    return tuple(_make_passage(bot, number, passage) for number, passage in enumerate(given))
+    passages = tuple(_make_passage(bot, number, one, of_service) for number, one in enumerate(given))
+    if passages and all(_NAME_ALONE.fullmatch(one.text.strip()) for one in passages):
+        raise ChatbotError(
+            f"{bot}: its passages are names without texts, such as `{passages[0].text.strip()[:80]}`. Give "
+            "what was read there, or no passages."
+        )
+    return passages
 
 
-def _leave_out_unread(value: object) -> object:
-    """Return a service's passage without what is not read, and with its number, if it has one, as its id."""
-    if not isinstance(value, Mapping):
-        return value
-    kept = {key: value[key] for key in value if key in (*TEXTS, *_DOCUMENTS, "metadata")}
-    if isinstance(name := value.get("id"), str | int):
-        kept["id"] = str(name)
-    if isinstance(score := value.get("score"), int | float) and math.isfinite(score):
-        kept["score"] = float(score)
-    return kept
+def _fold(key: str) -> str:
+    return key.lower().replace("_", "").replace("-", "")
 
 
 def name_kind(value: object) -> str:
@@ -76,11 +112,14 @@ def name_kind(value: object) -> str:
     return str(value.get("type")) if isinstance(value, Mapping) and FOREIGN in value else type(value).__name__
 
 
-def _make_passage(bot: str, number: int, value: object) -> Passage:
+def _make_passage(bot: str, number: int, value: object, of_service: bool = False) -> Passage:
+    fields: dict[str, Any] = {}
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[1], int | float):
+        value, fields = value[0], {"score": value[1]}  # LangChain's pairs of a document and its score
     if isinstance(value, str):
-        fields: dict[str, Any] = {"text": value}
+        fields["text"] = value
     elif isinstance(value, Mapping) and FOREIGN not in value:
-        fields = _read_fields(bot, number, value)
+        fields |= _read_fields(bot, number, value, of_service)
     else:
         raise ChatbotError(f"{bot}: passage {number} is a {name_kind(value)}, not a text or a dict.")
     whole = {"id": f"passage#{number}", "document": "passage", **fields}
@@ -88,33 +127,71 @@ def _make_passage(bot: str, number: int, value: object) -> Passage:
     try:
         return Passage.model_validate(cleaned)
     except (ValidationError, TypeError) as error:
+        wrong = error.errors()[0]["loc"] if isinstance(error, ValidationError) else ()
+        named = f"a `{wrong[0]}` that" if wrong else "fields of which one"
         raise ChatbotError(
-            f"{bot}: passage {number} is no passage (text, id, document, score, topic)."
+            f"{bot}: passage {number} is no passage: it has {named} cannot be read (text, id, document, "
+            "score, topic)."
         ) from error
 
 
-def _read_fields(bot: str, number: int, value: Mapping[str, Any]) -> dict[str, Any]:
+def _read_fields(bot: str, number: int, given: Mapping[str, Any], of_service: bool) -> dict[str, Any]:
     """Return the fields of a passage from an object of a library or service.
 
     Raises:
-        ChatbotError: it has no text, or a key that is not read.
+        ChatbotError: it has no text, or one that was made for hallulab has a key that is not read.
     """
-    name = next((key for key in TEXTS if value.get(key) is not None), None)
-    unread = sorted(value.keys() - {*TEXTS, *_DOCUMENTS, *_OTHERS})
+    value = _open_holder(given)
+    name = _find_text(value)
+    unread = [
+        key
+        for key in sorted(value)
+        if key not in (*TEXTS, *_OTHERS) and _fold(key) not in (*_DOCUMENTS, *_ABOUT)
+    ]
     if name is None:
         keys = ", ".join(f"`{key}`" for key in sorted(value)) or "nothing"
         raise ChatbotError(f"{bot}: passage {number} has no `text`; it has {remove_keys(keys)[:80]}.")
-    if unread:
+    if unread and not of_service:
         raise ChatbotError(
             f"{bot}: passage {number} has `{remove_keys(unread[0])[:80]}`, which is not read. Leave it out, "
             "or put it into `metadata`."
         )
-    about = value.get("metadata")
-    sources = [value, about] if isinstance(about, Mapping) else [value]
-    named = (one.get(key) for one in sources for key in _DOCUMENTS)
+    folded = {_fold(key): item for key, item in value.items()}
+    about = ({_fold(key): item for key, item in folded[one].items()} for one in _ABOUT if _holds(folded, one))
+    named = (one.get(key) for one in (folded, *about) for key in _DOCUMENTS)
     document = next((text for text in named if isinstance(text, str) and text), None)
     fields = {key: value[key] for key in ("id", "score", "topic") if value.get(key) is not None}
+    if isinstance(fields.get("id"), int):
+        fields["id"] = str(fields["id"])
+    if of_service:
+        fields = {key: item for key, item in fields.items() if _is_readable(key, item)}
     return {**fields, "text": value[name], **({} if document is None else {"document": document})}
+
+
+def _find_text(value: Mapping[str, Any]) -> str | None:
+    """Return the key of an object's text: the first that is none of another object, which may hold one."""
+    known = [key for key in TEXTS if value.get(key) is not None]
+    return next((key for key in known if not isinstance(value[key], Mapping)), None)
+
+
+def _open_holder(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an object with the fields of an inner one that has the text: `node`, `payload`, `_source`."""
+    if _find_text(value) is not None:
+        return value
+    holders = [key for key in value if _holds(value, key) and _fold(key) not in _ABOUT]
+    key = next((key for key in holders if _find_text(value[key]) is not None), None)
+    return value if key is None else {**{one: value[one] for one in value if one != key}, **value[key]}
+
+
+def _holds(value: Mapping[str, Any], key: str) -> bool:
+    return isinstance(value.get(key), Mapping) and FOREIGN not in value[key]
+
+
+def _is_readable(key: str, value: object) -> bool:
+    """Return whether a service's field can be one of ours."""
+    if key == "score":
+        return isinstance(value, int | float) and math.isfinite(value)
+    return key == "id" and isinstance(value, str)
 
 
 def read_citations(bot: str, sources: Mapping[str, Any]) -> tuple[tuple[Passage, ...], tuple[str, ...]]:
@@ -136,7 +213,9 @@ def read_citations(bot: str, sources: Mapping[str, Any]) -> tuple[tuple[Passage,
     for known in (inner for one in cited for inner in _open_citation(one)):
         name = next((key for key in _QUOTES if isinstance(known.get(key), str) and known[key].strip()), None)
         if name is not None:
-            fields = {key: item for key, item in known.items() if isinstance(item, str) and key in _DOCUMENTS}
+            fields = {
+                key: item for key, item in known.items() if isinstance(item, str) and _fold(key) in _DOCUMENTS
+            }
             made = _make_passage(bot, len(passages), {**fields, "text": known[name]})
             passages.setdefault((made.document, made.text), made)
         elif isinstance(told := known.get("url"), str) and told.strip():

@@ -108,7 +108,8 @@ def normalize_url(url: str) -> str:
     return str(httpx2.URL(url)).rstrip("/")
 
 
-def _check_url(url: str) -> str:
+def check_url(url: str) -> str:
+    """Return an address that may be asked; raises ValueError for others, and where one may hold a secret."""
     # Before the URL is parsed: a password with a slash would look like part of the path.
     if "@" in url or "?" in url:
         raise ValueError(
@@ -121,6 +122,11 @@ def _check_url(url: str) -> str:
         known = parts.scheme in ("http", "https", SCRIPTED) and bool(parts.hostname) and parts.port != 0
     except (ValueError, httpx2.InvalidURL):
         known = False
+    if url.lower().startswith(("ws://", "wss://")):
+        raise ValueError(
+            f"{url!r} is a websocket, which is not spoken here; speak it in a Python function, for a chatbot "
+            "of the kind `callable`"
+        )
     if not known or any(letter.isspace() for letter in url):
         raise ValueError(
             f"{url!r} is no address; give one with `http://` or `https://` and a host, such as "
@@ -129,5 +135,5 @@ def _check_url(url: str) -> str:
     return url
 
 
-BaseUrl = Annotated[str, AfterValidator(_check_url)]
+BaseUrl = Annotated[str, AfterValidator(check_url)]
 """A base URL with scheme and host, ending in `/v1`, without user name, password and query."""

@@ -17,6 +17,7 @@ HOLDERS = ("error", "errors", "fault", "baseresp")
 WORDS = (
     "errormessage",
     "errormsg",
+    "errortext",
     "errmsg",
     "err",
     "errordescription",

@@ -65,11 +65,14 @@ _FEWEST_TOLD_AGAIN = 12
 
 def join_pieces(pieces: Sequence[str]) -> str:
     """Return the text that pieces make; some services repeat it, as far as it has come, or at the end."""
-    if len(pieces) < 3:
+    if len(pieces) < 2:
         return "".join(pieces)
     grows = all(after.startswith(before) for before, after in pairwise(pieces))
-    if grows and len(pieces[-1]) >= _FEWEST_TOLD_AGAIN and len(set(pieces)) > 1:
+    told_again = pieces[-1] if len(pieces) > 2 else pieces[0]
+    if grows and len(told_again) >= _FEWEST_TOLD_AGAIN and len(set(pieces)) > 1:
         return pieces[-1]
+    if len(pieces) < 3:
+        return "".join(pieces)
     before = "".join(pieces[:-1])
     return before if pieces[-1] == before and len(before) >= _FEWEST_TOLD_AGAIN else "".join(pieces)
 

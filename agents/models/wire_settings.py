@@ -39,7 +39,8 @@ def _check_extra(extra: dict[str, Any]) -> dict[str, Any]:
     return extra
 
 
-def _check_headers(headers: dict[str, str]) -> dict[str, str]:
+def check_headers(headers: dict[str, str]) -> dict[str, str]:
+    """Return headers that may be set; raises ValueError for others, and for a secret in one."""
     for name, value in headers.items():
         if not _HEADER.fullmatch(name) or name.lower() in _OWN_HEADERS:
             raise ValueError(f"{name!r} is no header that can be set")
@@ -64,7 +65,7 @@ def _check_query(query: dict[str, str]) -> dict[str, str]:
 
 Extra = Annotated[dict[str, Any], AfterValidator(_check_extra)]
 """Fields added to the body of every request; null leaves one of ours out."""
-Headers = Annotated[dict[str, str], AfterValidator(_check_headers)]
+Headers = Annotated[dict[str, str], AfterValidator(check_headers)]
 """Headers of every request: name → text, in which `${VARIABLE}` is the value of an environment variable."""
 Query = Annotated[dict[str, str], AfterValidator(_check_query)]
 """Parameters of the address of every request."""

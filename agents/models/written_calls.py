@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from typing import Any
 
-_TAG = r"tool_calls?|\w{1,20}_tool_calls?|function_?calls?|tool_use|tool_code|use_mcp_tool|execute_tool"
+_TAG = r"tool_?calls?|\w{1,20}_tool_calls?|function_?calls?|tool_use|tool_code|use_mcp_tool|execute_tool"
 _CALL = re.compile(
-    rf"<(?:\w{{1,20}}:|[|｜]DSML[|｜])?(?:{_TAG})>\s*[\[{{<\w]|<function=[\w.-]{{1,200}}>"
-    r"|<(?:[|｜]DSML[|｜])?invoke name=|\[TOOL_CALLS?\]\s*[\[{\w]|\[TOOL_REQUEST\]\s*[\[{]|<\|python_tag\|>"
+    rf"<(?:\w{{1,20}}:|[|｜]DSML[|｜])?(?:{_TAG})>\s*[\[{{<\w]|<function(?:=| name=)[\w.\"'-]{{1,200}}>"
+    r"|<(?:tools?|call|function)>\s*[\[{]|<search(?:_query)?>[^<\n]{1,300}</search"
+    r"|<(?:[|｜]DSML[|｜])?invoke name=|\[TOOL_?CALLS?\]\s*[\[{\w]|\[TOOL_REQUEST\]\s*[\[{]|<\|python_tag\|>"
     r"|<\|(?:tool_call|tool_calls|tool_call_start|tool_calls_section_begin|tool_call_begin|action_start|start_action)\|?>"
     r"|<\|FunctionCallBegin\|>|<[|｜]tool[▁_]calls?[▁_]begin[|｜]>|<start_function_call>|✿FUNCTION✿"
-    r"|functools\[\{|^Action:[^\n]{1,200}\n+Action Input:|^to=functions\.\w",
+    r"|functools\[\{|^to=functions\.\w"
+    r"|^\**(?:Action|行动|动作)\**[:：][^\n]{1,200}\n+\**(?:Action Input|行动输入|动作输入)\**[:：]",
     re.IGNORECASE | re.MULTILINE,
 )
 _ALONE = re.compile(
     r"\A(?:Thought:.*\n)?Action:[ \t]*\w{1,80}\[[^\n]*\]\Z"
-    r"|\A\[?\w{1,80}(?:\.\w{1,80})?\((?:\w{1,80}=[^\n]*)?\)\]?\Z"
+    r"|\A\[?\w{1,80}(?:\.\w{1,80})?\((?:\w{1,80}=[^\n]*|\"[^\"\n]*\")?\)\]?\Z"
+    r"|\A(?:Thought:.*\n)?Action:\s*```(?:json)?\s*\{.*\}\s*```\Z"
     r"|\A```tool_code\n.*```\Z",
     re.DOTALL,
 )
 """A text that is nothing but a call: ReAct's, Python's."""
 _CODE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _FENCED = re.compile(r"\A```(?:json|tool_call|tool_code)?[ \t]*\n(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
-_NAMES = frozenset({"name", "tool", "tool_name", "action"})
+_NAMES = frozenset({"name", "tool", "tool_name", "action", "function"})
 _ARGUMENTS = frozenset({"arguments", "parameters", "args", "input", "action_input", "tool_input"})
-_KEYS = _NAMES | _ARGUMENTS | {"id", "type", "function"}
+_KEYS = _NAMES | _ARGUMENTS | {"id", "call_id", "type"}
 _HOLDERS = ("tool_calls", "function_call")
+_LONGEST_LITERAL = 10_000
 _BEFORE = re.compile(r"(?:\A|[.!?:…\n>])\s*\Z")
 
 
 def writes_call(text: str) -> bool:
     """Return whether a text calls a tool: by a mark, or as a JSON object that is nothing but the call.
 
-    A mark counts at the beginning of the text, a line or a sentence, and outside code, where it is quoted.
+    The object may be a last line of its own. A mark counts at the beginning of the text, a line or a
+    sentence, and outside code, where it is quoted.
     """
     plain = text.strip()
-    if _is_call(plain):
+    if _is_call(plain) or _is_call(plain.rpartition("\n")[2]):
         return True
     if _CALL.search(plain) is None:
         return False
@@ -52,7 +58,7 @@ def _is_call(text: str) -> bool:
         return True
     fenced = _FENCED.match(text) if text.startswith("```") else None
     inner = fenced[1].strip() if fenced else text
-    if not inner.startswith(("{", "[")) or not any(f'"{name}"' in inner for name in (*_NAMES, *_HOLDERS)):
+    if not inner.startswith(("{", "[")) or not any(name in inner for name in (*_NAMES, *_HOLDERS)):
         return False
     calls = _read_calls(inner)
     return bool(calls) and all(map(_has_call, calls))
@@ -66,12 +72,20 @@ def _read_calls(text: str) -> list[Any]:
         try:
             found = [json.loads(line) for line in text.splitlines() if line.strip()]
         except (ValueError, RecursionError):
-            return []
+            found = [_read_python(text)]
     calls: list[Any] = []
     for one in found:
         held = next((one[name] for name in _HOLDERS if name in one), one) if isinstance(one, dict) else one
         calls += held if isinstance(held, list) else [held]
     return calls
+
+
+def _read_python(text: str) -> Any:
+    """Return the value of a Python literal, such as a dict with single quotation marks; None: it is none."""
+    try:
+        return ast.literal_eval(text) if len(text) <= _LONGEST_LITERAL else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
 
 
 def _has_call(value: Any) -> bool:

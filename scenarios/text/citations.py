@@ -1,9 +1,10 @@
 """Citations in replies: numbers, names and links of the passages that a sentence rests on.
 
-Read are `[1]`, `[1, 2]`, `[1–3]`, `[^1]`, Azure's `[doc1]`, OpenAI's `【4:0†source】`, `[Document 2]`,
-`(Source: refund-policy.md)`, `[Refund policy](https://…)`, and the name of a passage where it stands in
-brackets, behind `according to` or `see`, or is a file or an address. Footnotes and a list of sources at the
-end say what numbers stand for. Numbers count from 1.
+Read are `[1]`, `[1, 2]`, `[1–3]`, `[^1]`, `[citation:1]`, raised numbers (`free.¹`, `<sup>1</sup>`), Azure's
+`[doc1]`, OpenAI's `【4:0†source】`, `[Document 2]`, `[Quelle 2]`, `[来源2]`, `(Source: refund-policy.md)`,
+`[Refund policy](https://…)`, and the name of a passage where it stands in brackets, behind `according to` or
+`see`, or is a file or an address. Footnotes and a list of sources at the end say what numbers stand for.
+Numbers count from 1.
 
 Every pattern looks at a bounded stretch from wherever it begins, so that its time grows with the text.
 """
@@ -17,28 +18,39 @@ from typing import Literal
 
 from hallulab.scenarios.text.spans import Region
 
-_NUMBERS = r"\^?\d{1,3}(?:[ ]?[,;–-][ ]?\^?\d{1,3}){0,20}"
-_NUMBERED = rf"\[{_NUMBERS}\](?::[ \t]++\S++(?=[ \t]*+(?:\n|\Z)))?|\[doc\d{{1,3}}\]|【[^】\n]{{0,100}}】"
+_NUMBERS = r"\^?\d{1,3}\^?(?:[ ]?[,;–-][ ]?\^?\d{1,3}\^?){0,20}"
+_NUMBERED = (
+    rf"\[{_NUMBERS}\](?::[ \t]++\S++(?=[ \t]*+(?:\n|\Z)))?|\[doc\d{{1,3}}\]|【[^】\n]{{0,100}}】"
+    rf"|\[(?:citation|cite|doc|ref|source)[:_][ ]?{_NUMBERS}\]|［{_NUMBERS}］|\[\d{{1,3}}†[^\]\n]{{0,60}}\]"
+)
 NUMBERED_MARK = re.compile(_NUMBERED)
 """`[1]`, `[2, 3]`, `[^1]` and its line `[^1]: cards.md`; Azure's `[doc1]`, OpenAI's `【4:0†source】`."""
+_RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_RAISED = (
+    rf"<sup>\s?\[?\d{{1,3}}\]?\s?</sup>|(?:(?<=[^\W\d_]{{3}})|(?<=[.,;:!?…)\]\"'”’»。，、]))[{_RAISED_DIGITS}]{{1,3}}"
+    rf"(?:[ ]?,[ ]?[{_RAISED_DIGITS}]{{1,3}}){{0,20}}"
+)
+"""Behind a word or a sentence; behind a short word or a number it is a power: `5 m²`."""
 
 _LABELLED = (
-    r"\[(?P<label>[^\[\]\n]{1,200})\]"
+    r"\[(?P<label>\[[^\[\]\n]{1,40}\]|[^\[\]\n]{1,200})\]"
     r"\((?P<address>[^()\s]{1,500}(?:\([^()\s]{0,100}\)[^()\s]{0,100})?)(?:[ ]\"[^\"\n]{0,200}\")?\)"
 )
 _LINK = re.compile(_LABELLED)
 _LISTED_NUMBERS = r"\^?\d{1,3}(?:(?:[ ]?[,;&–-][ ]?|,?[ ]and[ ])\^?\d{1,3}){0,20}"
+_SOURCES = r"sources?|quellen?|fuentes?|fontes?|fonti|来源|出处|出典|المصادر|المصدر|स्रोत|источники?|출처"
 _SOURCE_LINE = (
-    r"(?:^|(?<=[.!?)\]] ))[*_>( -]{0,4}sources?[*_]{0,2}:[*_ \t]{0,4}"
+    rf"(?:^|(?<=[.!?)\]] )|(?<=[。！？]))[*_>( -]{{0,4}}(?:{_SOURCES})[*_]{{0,2}}[ ]?[:：][*_ \t]{{0,4}}"
     r"(?P<source>[^\s\[\]][^\[\]\n]{0,299})"
 )
 _LEAD = r"\b(?:according to|(?:as )?(?:described|explained|mentioned|noted|stated) in|see)\s(?:the\s)?"
 _SAYS = r"(?:add|confirm|emphasize|explain|highlight|indicate|mention|note|say|state|suggest)s?[ ]that"
-_APART = r"\s()\[\]<>\"'“”`*,;【】"
+_APART = rf"\s()（）\[\]<>\"'“”`*,;【】{_RAISED_DIGITS}"
 """Characters around the names of files and addresses, as they stand in a pattern's brackets."""
 _MARK = re.compile(
     rf"!\[[^\[\]\n]{{0,200}}\]\([^()\s]{{1,500}}\)|(?P<link>{_LABELLED})|(?P<numbered>{_NUMBERED})"
-    r"|\[(?P<inside>[^\[\]\n]{1,200})\]|\((?P<aside>[^()\[\]\n]{1,200})\)"
+    rf"|(?P<raised>{_RAISED})"
+    r"|\[(?P<inside>[^\[\]\n]{1,200})\]|\((?P<aside>[^()\[\]\n]{1,200})\)|（(?P<wide>[^（）\n]{1,200})）"
     rf"|(?P<told>{_SOURCE_LINE})"
     rf"|(?P<spoken>(?:{_LEAD})?\b(?P<kind>(?:passage|excerpt|document|source)s?)[ ]"
     rf"(?P<spoken_numbers>{_LISTED_NUMBERS})\b(?:[ ]{_SAYS}\b)?)"
@@ -49,23 +61,31 @@ _MARK = re.compile(
 """A place where a citation may stand; images are passed over, and words are read for names of files."""
 _FOOTNOTE = re.compile(r"^[ \t]*+\[\^?(?P<label>[\w-]{1,40})\]:[ \t]++(?P<target>\S.*)$", re.MULTILINE)
 _LIST_HEAD = re.compile(
-    r"^[ \t]*+[#*_]{0,6} ?(?:sources?|references?|citations?)[*_:]{0,4}[ \t]*+$", re.IGNORECASE | re.MULTILINE
+    rf"^[ \t]*+[#*_]{{0,6}} ?(?:{_SOURCES}|references?|citations?)[*_:：]{{0,4}}[ \t]*+$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _LISTED = re.compile(
     r"^[ \t]*+(?P<mark>[-*•][ \t]++|\[\^?(?P<in_brackets>\d{1,3})\]:?|(?P<number>\d{1,3})[.):])?"
     r"[ \t]*+(?P<target>\S.*)$",
     re.MULTILINE,
 )
+_LOWERED = str.maketrans(_RAISED_DIGITS, "0123456789")
 _RANGE = re.compile(r"(\d{1,3})(?: ?[–-] ?\^?(\d{1,3}))?")
 _LONGEST_RANGE = 20
 _UPLOADED = re.compile(r"(?P<first>\d{1,3})(?::(?P<second>\d{1,3}))?(?:†(?P<name>.*))?\Z")
 """`【4:0†source】` is the first file of the search, which counts from 0, `【1†source】` the first passage."""
+_KINDS = (
+    "chunk|context|doc(?:ument)?|excerpt|passage|ref(?:erence)?|source|quelle|dokument|textstelle|auszug|fuente"
+    "|documento|pasaje|extrait|fonte|fonti|来源|出处|文档|文件|资料|資料|出典|文書|参考|المصدر|المستند|الوثيقة|स्रोत|दस्तावेज़"
+    "|источник|документ|출처|문서"
+)
+"""Words for passages, in the languages of `hallulab.scenarios.text.refusals` and a few more."""
 _NUMBERED_NAME = re.compile(
-    r"(?:(?:chunk|context|doc(?:ument)?|excerpt|passage|ref(?:erence)?|source)s? ?#?)?"
+    rf"(?:(?:{_KINDS})s?:? ?[#№]?|[#№])?"
     rf"(?P<numbers>{_LISTED_NUMBERS})(?:[,;:] (?:chapter|line|p\.|page|para|section|step|§)[^\n]*)?\Z",
     re.IGNORECASE,
 )
-_TOLD_NAME = re.compile(r"sources?:\s*(?P<source>.+)\Z", re.IGNORECASE)
+_TOLD_NAME = re.compile(rf"(?:{_SOURCES})[ ]?[:：]\s*(?P<source>.+)\Z", re.IGNORECASE)
 _SEEN_NAME = re.compile(
     r"(?:see|from|cf\.|per|according to|source|ref(?:erence)?:?)\s+(?:the\s+)?", re.IGNORECASE
 )
@@ -136,6 +156,7 @@ class _CitationReader:
     def __init__(self, reply: str, names: Sequence[Iterable[str]]) -> None:
         self._reply = reply
         self._known = _index_names(names)
+        self._count = len(names)
         self._by_length = sorted(self._known, key=len, reverse=True)
         self._targets: dict[str, str] = {}
         """Number or label of a footnote, or of a line in a list of sources → what it stands for."""
@@ -156,7 +177,8 @@ class _CitationReader:
                 own = [replace(one, kind="words") for one in own]
             found += own
             # Brackets that cite nothing may hold words that do.
-            passed = match.start() + 1 if match["inside"] or match["aside"] else match.end()
+            inside = match["inside"] or match["aside"] or match["wide"]
+            passed = match.start() + 1 if inside else match.end()
             at = own[-1].place.end if own else passed
         for line in self._lines:
             if (line["number"] or line["in_brackets"]) not in self._used:
@@ -194,7 +216,9 @@ class _CitationReader:
             yield from self._read_link(match, place)
         elif match["numbered"]:
             yield from self._read_numbered(match["numbered"], place)
-        elif match["inside"] or match["aside"]:
+        elif match["raised"]:
+            yield from self._read_raised(match["raised"], place)
+        elif match["inside"] or match["aside"] or match["wide"]:
             yield from self._read_words(match, place)
         elif match["told"]:
             yield from self._read_sources(match["source"], place)
@@ -214,7 +238,7 @@ class _CitationReader:
 
     def _read_link(self, match: re.Match[str], place: Region) -> Iterator[Citation]:
         label, address = match["label"], match["address"]
-        number, is_known = _NUMBERED_NAME.match(label.strip()), bool(self._resolve(match[0]))
+        number, is_known = _NUMBERED_NAME.match(label.strip(" []")), bool(self._resolve(match[0]))
         if number is not None and not is_known:
             yield from self._cite_numbers(number["numbers"], place)
         elif is_known or _FILE.match(address):
@@ -224,8 +248,8 @@ class _CitationReader:
             yield replace(self._cite_name(match[0], place), marks=brackets if says_more else (place,))
 
     def _read_numbered(self, mark: str, place: Region) -> Iterator[Citation]:
-        if mark[0] == "[":
-            yield from self._cite_numbers(mark[: mark.index("]")], place)
+        if mark[0] != "【" and "†" not in mark:
+            yield from self._cite_numbers(re.split("[]］]", mark, maxsplit=1)[0], place)
             return
         inside = mark[1:-1]
         uploaded = _UPLOADED.match(inside)
@@ -235,12 +259,19 @@ class _CitationReader:
             number = int(uploaded["first"]) if uploaded["second"] is None else int(uploaded["second"]) + 1
             yield Citation(self._resolve(uploaded["name"] or "") or (number,), "", place, (place,))
 
+    def _read_raised(self, mark: str, place: Region) -> Iterator[Citation]:
+        """Yield the citations of raised numbers; `¹²` is 12 only where there are so many passages."""
+        plain = mark.translate(_LOWERED).replace(" ", "")
+        numbers = re.findall(r"\d{1,3}", plain)
+        is_run = "<" not in mark and len(numbers) == 1 and "0" not in plain and int(plain) > self._count
+        yield from self._cite_numbers(", ".join(plain if is_run else numbers), place)
+
     def _read_words(self, match: re.Match[str], place: Region) -> Iterator[Citation]:
         """Yield the citations in words in brackets."""
-        words = (match["inside"] or match["aside"]).strip()
+        words = (match["inside"] or match["aside"] or match["wide"]).strip()
         numbers, told = _NUMBERED_NAME.match(words), _TOLD_NAME.match(words)
         # `(2)` is a number of a list, `(Document 2)` is none.
-        if numbers is not None and (match["inside"] or not words[0].isdigit()):
+        if numbers is not None and (match["inside"] or words[0].isalpha()):
             yield from self._cite_numbers(numbers["numbers"], place)
         elif told is not None:
             yield from self._read_sources(told["source"], place)
@@ -248,7 +279,10 @@ class _CitationReader:
             yield self._cite_name(self._targets[words.removeprefix("^")], place)
         else:
             name = _SEEN_NAME.sub("", words, count=1)
-            if self._resolve(name) and (match["inside"] or not _is_plain_word(name)):
+            parts = _BETWEEN.split(words)
+            if len(parts) > 1 and all(map(self._resolve, parts)):
+                yield from (self._cite_name(part, place) for part in parts)
+            elif self._resolve(name) and (match["inside"] or not _is_plain_word(name)):
                 yield self._cite_name(name, place)
 
     def _read_sources(self, words: str, place: Region) -> Iterator[Citation]:

@@ -14,20 +14,21 @@ from typing import NamedTuple
 
 _NAMES = (
     r"(?:\w{1,20}_)?think(?:ing)?(?:_\w{1,20})?|thoughts?(?:_process)?|reasoning(?:_content|_process)?|reason"
-    r"|reflection|scratchpad|analysis|planning|deliberation|cot|chain_of_thought|(?:inner|internal)_\w{1,20}"
-    r"|ant_?thinking"
-    r"|思考(?:过程|過程)?|推理(?:过程)?|反思|사고|생각|추론|विचार|تفكير|gedanken(?:gang)?|überlegung(?:en)?|denken"
+    r"|reflexion|reflection|scratchpad|analysis|plan|planning|deliberat(?:e|ion)|cot(?:_\w{1,20})?"
+    r"|chain_of_thought|(?:inner|internal)_\w{1,20}|ant_?thinking"
+    r"|思[考维維](?:过程|過程|プロセス)?|推[理論](?:过程|過程)?|反思|사고|생각|추론|विचार|सोच|(?:ال)?تفكير|ความคิด"
+    r"|gedanken(?:gang)?|überlegung(?:en)?|denk(?:en|prozess)|gedachten(?:gang)?"
     r"|pensées?|réflexion|raisonnement|pensamientos?|razonamiento|pensamentos?|raciocínio|ragionamento|pensiero"
     r"|мысл[иь]|размышлени[ея]|рассуждени[ея]|думк[аи]|міркування|düşünce|考え|思索|思维(?:链|过程)?|सोच|चिंतन"
     r"|التفكير|تفکر|חשיבה|ความคิด|চিন্তা|suy[_ ]nghĩ|pemikiran|pensieri|reflexi[óo]n|reflexão|denkproces"
     r"|gedachten|myśl(?:i|enie)|myšlenky|přemýšlení|gondolatmenet|gândire|tankegang|σκέψ(?:η|εις)"
 )
 _KINDS = r"(?:think(?:ing)?|thoughts?|reasoning|inner_prefix)"
-_OPEN, _SHUT = r"(?:<|&lt;|\\u003c)", r"(?:>|&gt;|\\u003e)"
+_OPEN, _SHUT = r"(?:<|＜|&lt;|\\u003c)", r"(?:>|＞|&gt;|\\u003e)"
 _TAG = re.compile(
     rf"(?P<fence>^[ \t]*(?:```+|~~~+))"
     rf"|(?P<ticks>`+)"
-    rf"|{_OPEN}\s?(?P<close>\\?/\s?)?(?:\w{{1,20}}:)?(?P<xml>{_NAMES})(?:\s[^<>\n]{{0,200}})?/?{_SHUT}"
+    rf"|{_OPEN}\s?(?P<close>\\?/\s?)?(?:\w{{1,20}}:)?(?P<xml>{_NAMES})(?:\s[^<>\n]{{0,200}}?)?(?P<empty>/)?{_SHUT}"
     rf"|[\[【](?P<shut>/)?(?P<bracket>think|thinking|thoughts?|reasoning|思考)[\]】]"
     rf"|(?P<details><details(?:\s[^<>\n]{{0,200}}type=[\"']reasoning[\"'][^<>\n]{{0,200}}>"
     rf"|[^<>\n]{{0,200}}>\s{{0,9}}<summary>[^<>\n]{{0,40}}(?:think|thought|reason|思考)[^<>\n]{{0,80}}</summary>))"
@@ -42,6 +43,11 @@ _WRAPPERS = re.compile(
     r"<\|(?:begin_of_solution|end_of_solution|start_response|end_response|start_text|end_text|begin_of_box"
     r"|end_of_box)\|>|\[END FINAL RESPONSE\]",
     re.IGNORECASE,
+)
+_RULE = re.compile(r"\A\s*+(?:-{3,}|\*{3,}|_{3,})[ \t]*+\n")
+"""A line between a thought and the reply."""
+_ANSWER = re.compile(
+    r"<(?:answer|response|output|final(?:_answer|_response|_output)?|solution)>", re.IGNORECASE
 )
 _WRAPPED = re.compile(
     r"\s*<(answer|response|output|final(?:_answer|_response|_output)?|solution)>(.*?)(?:</\1>\s*)?\Z",
@@ -127,6 +133,7 @@ def leave_out_thoughts(text: str) -> Spoken:
     if thought or _WRAPPERS.search(plain):
         plain = _WRAPPERS.sub("", plain)
     if thought:
+        plain = _RULE.sub("", plain)
         wrapped = _WRAPPED.match(plain)
         plain = (wrapped[2] if wrapped else plain).strip()
     return Spoken(plain, thought, spoken.called)
@@ -238,7 +245,7 @@ def _leave_out_tagged(text: str) -> Spoken:
                 matched.add(end.start)
             continue
         kept.append(_follow(kept, text[place : tag.start]))
-        place = len(text) if end is None else end.end
+        place = _find_answer(text, tag.end) if end is None else end.end
         if end is not None:
             matched.add(end.start)
     kept.append(_follow(kept, text[place:]))
@@ -246,6 +253,12 @@ def _leave_out_tagged(text: str) -> Spoken:
     if alone is not None and alone >= place:
         return Spoken(text[alone:], thought=True)
     return Spoken("".join(kept), thought=len(kept) > 1)
+
+
+def _find_answer(text: str, start: int) -> int:
+    """Return where a thought without an end does: at a tag of the answer, or with the text."""
+    answer = _ANSWER.search(text, start)
+    return len(text) if answer is None else answer.start()
 
 
 def _follow(kept: Sequence[str], text: str) -> str:
@@ -280,6 +293,8 @@ def _list_tags(text: str) -> Iterator[_Tag]:
         else:
             family, begins = "marked", bool(one["begin"])
         yield _Tag(one.start(), one.end(), family, begins)
+        if begins and one["empty"]:  # `<think/>`
+            yield _Tag(one.end(), one.end(), family, begins=False)
 
 
 def _find_same_after(found: Sequence[re.Match[str]]) -> list[re.Match[str] | None]:

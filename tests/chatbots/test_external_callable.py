@@ -105,6 +105,58 @@ def of_langchain(history):
 def of_llamaindex(history):
     return {"reply": "x", "passages": [NodeWithScore(), Node()]}
 
+@dataclass
+class Found:
+    content: str
+    meta: dict
+    score: float = 0.5
+    embedding: object = None
+
+class Read(NamedTuple):
+    text: str
+    source: str
+
+class Prediction:
+    def __init__(self, **kept):
+        self.__dict__["kept"] = kept
+    def __getattr__(self, name):
+        if name not in self.__dict__["kept"]:
+            raise AttributeError(name)
+        return self.__dict__["kept"][name]
+
+def of_haystack(history):
+    return {"reply": "x", "passages": [Found("Opens at 7.", {"file_path": "hours.md"})]}
+
+def of_own_classes(history):
+    return {"reply": "x", "passages": [Read("Opens at 7.", "hours.md")]}
+
+def of_pairs(history):
+    return {"reply": "x", "passages": [(Document(source="hours.md"), 0.25)]}
+
+def of_dspy(history):
+    return Prediction(reply="At 7.", passages=["Opens at 8."])
+
+class HumanMessage:
+    type, content = "human", "When?"
+
+class BlockMessage:
+    type = "ai"
+    def __init__(self, *content):
+        self.content = list(content)
+
+def of_blocks(history):
+    return BlockMessage({"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "At "}, "7.")
+
+def of_the_user(history):
+    return HumanMessage()
+
+def of_two(question, history):
+    return "x"
+
+class Asking:
+    def __call__(self, history):
+        return "x"
+
 def of_services(history):
     given = [
         {"page_content": "a", "metadata": {"source": "a.md"}},
@@ -252,6 +304,9 @@ async def test_an_async_function_may_say_what_it_read(attribute: str) -> None:
     [
         ("of_langchain", [("hours.md", "Opens at 7.", None), ("passage", "Opens at 7.", None)]),
         ("of_llamaindex", [("hours.pdf", "Opens at 8.", 0.5), ("hours.pdf", "Opens at 8.", None)]),
+        ("of_haystack", [("hours.md", "Opens at 7.", 0.5)]),
+        ("of_own_classes", [("hours.md", "Opens at 7.", None)]),
+        ("of_pairs", [("hours.md", "Opens at 7.", 0.25)]),
         ("of_services", [("a.md", "a", None), ("passage", "b", 0.25), ("C", "c", None)]),
     ],
 )
@@ -266,8 +321,8 @@ async def test_documents_of_libraries_and_services_are_passages(
     ("attribute", "passages"),
     [
         *((one, ["Opens at 8."]) for one in ("of_a_dataclass", "of_slots", "of_a_named_tuple")),
-        ("of_a_response", ["Opens at 8."]),
-        *((one, []) for one in ("of_a_message", "of_a_user_string")),
+        *((one, ["Opens at 8."]) for one in ("of_a_response", "of_dspy")),
+        *((one, []) for one in ("of_a_message", "of_a_user_string", "of_blocks")),
     ],
 )
 async def test_objects_of_classes_and_libraries_are_answers(attribute: str, passages: list[str]) -> None:
@@ -288,6 +343,8 @@ async def test_a_blank_passage_is_none() -> None:
         ("leaving_bot:answer", r"cannot import leaving_bot from .* \(SystemExit: 3\)\.$"),
         ("pool_bot:reply", "the module pool_bot has no attribute 'reply'"),
         ("pool_bot:NUMBER", "is a int, which cannot be called"),
+        ("pool_bot:Asking", "is a class; name a function, or an object of the class that can be called"),
+        ("pool_bot:of_two", r"cannot be called with the dialogue alone \(missing a required .*'history'\)"),
     ],
 )
 def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: str, reason: str) -> None:
@@ -307,6 +364,7 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:misnames", "returned `contexts`, which is not read. Call it `passages`"),
         ("pool_bot:misnames_again", "returned `retrieved_contexts`, which is not read. Call it `passages`"),
         ("pool_bot:misnamed_object", "returned `sources`, which is not read. Call it `passages`"),
+        ("pool_bot:of_the_user", "returned <pool_bot.HumanMessage object at .*>, not a text"),
         ("pool_bot:empty", "the bot's reply is empty"),
         ("pool_bot:unseen", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),

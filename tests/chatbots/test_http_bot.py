@@ -24,6 +24,7 @@ from tests.chatbots.stage import ASKED, LATER, SCENARIO, Shelf
 
 URL = "http://127.0.0.1:9000/chat"
 MESSAGE = {"message": "{{ message }}"}
+FORM = "application/x-www-form-urlencoded"
 OPENS = {"answer": {"text": "It opens at 7."}}
 
 
@@ -115,6 +116,18 @@ async def test_a_template_of_the_whole_body_escapes_what_was_said() -> None:
         ({"method": "GET", "body": MESSAGE}, "`method: GET` has no body; put the message into `query`"),
         ({"method": "GET"}, "give a `body` with what was said"),
         ({"url": "chat"}, "'chat' is no address"),
+        ({"url": "wss://a.example/chat"}, "is a websocket, which is not spoken here"),
+        ({"url": "http://127.0.0.1/${SHOP}"}, "a variable is filled in in `headers` alone"),
+        ({"url": "http://{{ session }}/chat"}, "no template stands in the place of the host"),
+        ({"body": {"m": "{{ answer.id }}"}}, "a template is wrong: 'answer' is undefined"),
+        (
+            {"headers": {"Content-Type": "text/xml"}},
+            "the header `Content-Type` says 'text/xml'; give the body as a text",
+        ),
+        (
+            {"headers": {"Content-Type": FORM}, "body": {"h": "{{ history }}"}},
+            "a form has names with texts or numbers",
+        ),
         ({"headers": {"Authorization": "Bearer sk-1"}}, r"put it into an environment variable"),
         ({"headers": {"Authorization": "Bearer ${NO_SUCH_KEY}"}}, "set the environment variable NO_SUCH_KEY"),
         ({"headers": {"X-Said": "{{ message }}"}}, "the header `X-Said` would have letters beyond ASCII"),
@@ -156,6 +169,36 @@ async def test_a_bot_may_be_asked_by_the_address_alone() -> None:
     assert service.requests[0].url.params["q"] == LATER[-1].text
 
 
+async def test_the_path_of_the_address_may_name_the_session() -> None:
+    service = Service()
+    bot = make(service, url="http://127.0.0.1:9000/v3/sessions/{{ session }}:detectIntent")
+    await bot.reply(ASKED)
+    assert service.requests[0].url.path == f"/v3/sessions/{bot._session}:detectIntent"
+
+
+async def test_a_form_is_sent_as_one() -> None:
+    service = Service()
+    await ask(service, headers={"Content-Type": FORM}, body={"q": "{{ message }}", "n": 1})
+    assert service.requests[0].content == b"q=The+indoor+one.+When+does+it+open%3F&n=1"
+    assert service.requests[0].headers["Content-Type"] == FORM
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [{**OPENS, "conversation_id": "c-1"}, OPENS],
+        [httpx2.Response(200, text='{"answer": {"text": "It"}, "conversation_id": "c-1"}\n{"answer": {}}\n')],
+    ],
+)
+async def test_a_stateful_bot_is_told_the_id_that_it_gave(answers: list[Any]) -> None:
+    service = Service(*answers)
+    body = {"query": "{{ message }}", "conversation_id": "{{ answer.conversation_id | default('') }}"}
+    bot = make(service, stateful=True, body=body, event="answer.text")
+    for _ in range(2):
+        await bot.reply(LATER)
+    assert [sent["conversation_id"] for sent in service.bodies] == ["", "c-1"]
+
+
 async def test_passages_are_read_where_they_are() -> None:
     found = [{"page_content": "Opens at 7.", "metadata": {"source": "hours.md"}}, ""]
     reply = await ask(Service({**OPENS, "docs": found}), passages="docs")
@@ -176,6 +219,8 @@ async def test_events_of_texts_in_json_are_those_texts() -> None:
     assert (await ask(Service(stream('data: "It opens"', "", 'data: " at \\u0037."', "")))).text == (
         "It opens at 7."
     )
+    begun = stream("event: data", 'data: "It opens"', "", "event: end", "data:", "")
+    assert (await ask(Service(begun), event="@")).text == "It opens"
     assert (await ask(Service(stream('data: "At 7"', "", "data:  it opens.", "")))).text == '"At 7" it opens.'
 
 
@@ -287,6 +332,10 @@ async def test_no_other_host_is_asked(place: str, reason: str) -> None:
         (httpx2.Response(401, json={"detail": "no key"}), "refused the request with status 401: no key"),
         (httpx2.Response(500, text="oops"), "refused the request with status 500: oops"),
         (httpx2.Response(301, headers={"Location": "https://a.example/"}), "redirects"),
+        (
+            {"answer": {"text": ["Hello.", "It opens at 7."]}},
+            r"a list of texts at `answer.text` .*: `join\(' ', answer.text\)`\.",
+        ),
         ({"mood": "tired"}, r"no text at `answer.text` \(the option `reply`\): '.*tired.*'"),
         ({"error": "tired", **OPENS}, "answered with status 200 and an error: tired"),
         ({"success": False, **OPENS}, "answered with status 200 and an error"),
@@ -380,6 +429,12 @@ async def test_half_a_reply_and_an_error_are_no_reply(broken: list[str]) -> None
 async def test_a_text_that_is_told_again_is_there_once() -> None:
     events = stream(*(f'data: {{"delta": "{one}"}}\n' for one in ("It", "It opens", "It opens at 7.")))
     assert (await ask(Service(events), event="delta")).text == "It opens at 7."
+
+
+async def test_a_text_in_place_of_a_stream_is_told() -> None:
+    answer = httpx2.Response(200, text='{"t": "It opens"}{"t": " at 7."}')
+    with pytest.raises(ChatbotError, match=r"its answer is no stream of events \(the option `event`\)"):
+        await ask(Service(answer), event="t")
 
 
 async def test_events_without_a_piece_are_told_with_the_path() -> None:

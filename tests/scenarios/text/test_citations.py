@@ -48,6 +48,16 @@ NAMES = (
         ("It is free [2].\n\nSources:\n1. [Refund policy](https://a.b/c)\n- cards\n\nBye!", [2, 1, 3]),
         ("It is free [^1] [^fees].\n\n[^1]: cards\n[^fees]: Refund policy, p. 3", [3, 1]),
         ("It is free [^2].\n\n[^2]: The desk says so.", [2]),
+        ("It is free.¹ Cards² cost 5 € per m²; 10³ of them.¹³", [1, 2, 1, 3]),
+        ("It is free.<sup>1</sup> It opens<sup>[3]</sup>.", [1, 3]),
+        (
+            "It is free [citation:1] [cite: 2, 3] [ref_1] [^2^] [1†L3-L5] ［3］ [#2].",
+            [1, 2, 3, 1, 2, 1, 3, 2],
+        ),
+        ("It is free [[2]](https://acme.com/help/shipping) [cards; Refund policy] (#3).", [2, 3, 1]),
+        ("Es ist frei [Quelle 1] (Dokument 2) (Quelle: cards).", [1, 2, 3]),
+        ("免费[来源1]（来源：refund-policy.md）。", [1, 1]),
+        ("無料です（資料2）。出典：cards", [2, 3]),
     ],
 )
 def test_citations_are_read(reply: str, cited: list[int | str]) -> None:
