@@ -29,6 +29,7 @@ from hallulab.agents.users.user import UserFailed, UserMove
 from hallulab.chatbots.protocol import Chatbot, ChatbotError
 from hallulab.scenarios.components import describe_failure
 from hallulab.scenarios.transcript import Branch, Call, Conversation, Message, Pressure, StopReason, Turn
+from hallulab.simulator.engine.team_runtime import TeamRuntime
 
 
 def _is_worth_telling(record: logging.LogRecord) -> bool:
@@ -312,6 +313,7 @@ async def _run_team(
         messages: how many they say at most.
         is_over: whether the conversation repeats itself, from its turns.
     """
+    runtime = TeamRuntime()
     team = RoundRobinGroupChat(
         [asking, answering],
         termination_condition=FunctionalTermination(
@@ -319,15 +321,14 @@ async def _run_team(
         ),
         max_turns=messages,
         custom_message_types=[StructuredMessage[Contribution]],
+        runtime=runtime,
     )
     token = CancellationToken()
-    running = asyncio.create_task(team.run(cancellation_token=token))
     try:
-        await asyncio.shield(running)
-    except asyncio.CancelledError:
+        await team.run(cancellation_token=token)
+    finally:
         token.cancel()  # cancelling the task alone would wait for the agents
-        await asyncio.wait([running])
-        raise
+        await runtime.finish()
     for agent in (asking, answering):
         if agent.raised is not None:
             raise agent.raised
