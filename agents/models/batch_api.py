@@ -58,7 +58,6 @@ class ApiRunner:
 
     Args:
         timeout_s: limit of one try of a request, in seconds; of up- and downloads for each `LARGEST` bytes.
-        pause: waits for so many seconds.
     """
 
     service: Service = "api"

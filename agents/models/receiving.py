@@ -96,7 +96,6 @@ async def read_body(response: httpx2.Response, asked: str, redaction: Redaction)
     Args:
         response: its body is not read yet.
         asked: its address, for errors.
-        redaction: removes the keys from errors.
 
     Raises:
         ModelError: it has more than `LARGEST` bytes, cannot be unpacked, or redirects.

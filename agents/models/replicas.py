@@ -57,7 +57,6 @@ class RateLimit:
 
     Args:
         clock: the time, in seconds.
-        pause: waits for so many seconds.
     """
 
     def __init__(

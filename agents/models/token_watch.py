@@ -61,7 +61,6 @@ class TokenWatch:
 
     Args:
         read: reads the server's numbers; None: they cannot be read now.
-        pause: waits for so many seconds.
     """
 
     def __init__(

@@ -82,7 +82,6 @@ class ScriptedModel(ScriptedTransport):
     Worker processes and other programs do not reach it: see `hallulab.testing.endpoint.serve_stub` for those.
 
     Args:
-        script: makes an answer from the body of a request.
         name: what the model is called; two at once need different names.
     """
 

@@ -209,7 +209,6 @@ def parse_lines(
     """Yield (line number from 1, value) of each line that is not blank.
 
     Args:
-        lines: lines of an open or unpacked file.
         path: the file, for errors.
         skip: is given the error of each wrong line, and its place, and may raise it; None: it is raised.
 

@@ -77,7 +77,6 @@ def plan_draw(turns: Sequence[ScoredTurn], number: int) -> DrawPlan:
     """Plan a draw.
 
     Args:
-        turns: those of the run that the detector scored.
         number: how many to draw; all that are left, if there are fewer.
     """
     planner = _Planner(turns, number)

@@ -101,7 +101,6 @@ def make_limits(experiment: Experiment, recording: Recording, sharers: int = 1) 
     """Make the limits of an experiment whose `concurrency` is found out; None for others, and for a replay.
 
     Args:
-        recording: keeps the answers or provides them.
         sharers: how many processes share them.
     """
     if experiment.concurrency != AUTO or recording.replaying:
