@@ -249,14 +249,11 @@ EMBEDDING_MODELS = {
 
 
 def locate_embedding_model(name: str, *, cache: Path | None = None, on_progress: Listener = silent) -> str:
-    """Return the path or name by which sentence-transformers loads an embedding model.
+    """Return the folder or hub name by which sentence-transformers loads an embedding model.
 
     Args:
         name: a name of `EMBEDDING_MODELS`, a local folder, or a hub name.
         cache: cache folder; None: `locate_cache()`.
-
-    Returns:
-        A folder's path, or the hub name as given.
 
     Raises:
         UsageError: `name` is a path and there is no folder.
