@@ -55,7 +55,6 @@ class Team:
 
     Args:
         session: asks the models; the calls are recorded in its ledger with the purposes `route` and `answer`.
-        specialists: the agents that the receptionist can hand over to.
         writers: names of specialists who write documents instead of informing.
         instructions: what specialists are told besides their rules; empty: nothing.
         temperature: sampling temperature; 0 is greedy.
@@ -90,7 +89,6 @@ class Team:
         """Return the team's answer to a message.
 
         Args:
-            history: what was said before it.
             query: what it asks, on its own; None: it is understood without the history.
 
         Raises:

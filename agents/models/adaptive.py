@@ -124,7 +124,6 @@ class AdaptiveLimit:
     Args:
         start: at first.
         clock: the time, in seconds.
-        pause: waits for so many seconds.
     """
 
     def __init__(
@@ -267,7 +266,6 @@ class AdaptiveLimits:
         base_urls: the endpoints that are going to be asked; others are found when they are asked.
         sharers: how many processes ask them at once; each has its part.
         clock: the time, in seconds.
-        pause: waits for so many seconds.
     """
 
     def __init__(

@@ -27,11 +27,7 @@ class ModelError(OperationalError):
 
 
 class RefusedRequest(ModelError):
-    """The endpoint answered with an error.
-
-    Args:
-        status: the HTTP status, from 300 on.
-    """
+    """The endpoint answered with an error: its HTTP status is at least 300."""
 
     def __init__(self, reason: str, status: int) -> None:
         super().__init__(reason)

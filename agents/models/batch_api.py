@@ -58,7 +58,6 @@ class ApiRunner:
 
     Args:
         timeout_s: limit of one try of a request, in seconds; of up- and downloads for each `LARGEST` bytes.
-        pause: waits for so many seconds.
     """
 
     service: Service = "api"
@@ -270,11 +269,7 @@ class BoundedNetwork(httpx2.AsyncBaseTransport):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The body of an answer.
-
-    Args:
-        response: what they are read from; it is closed with the body.
-    """
+    """The body of an answer, which closes the response that it is read from."""
 
     def __init__(self, chunks: AsyncIterator[bytes], response: httpx2.Response) -> None:
         self._chunks, self._response = chunks, response

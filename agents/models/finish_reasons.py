@@ -122,11 +122,7 @@ def find_reason(choice: Mapping[str, Any]) -> str | None:
 
 
 def find_break(body: Mapping[str, Any]) -> str | None:
-    """Return what broke an answer, in words for people; None: it is not broken.
-
-    Args:
-        body: a chat completion.
-    """
+    """Return what broke a chat completion, in words for people; None: it is not broken."""
     choice = body["choices"][0]
     error = next((one for one in (choice.get("error"), body.get("error")) if is_an_error(one)), None)
     told = read_complaint(error)

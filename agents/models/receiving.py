@@ -81,7 +81,6 @@ async def read_body(response: httpx2.Response, asked: str, redaction: Redaction)
     Args:
         response: its body is not read yet.
         asked: its address, for errors.
-        redaction: removes the keys from errors.
 
     Raises:
         ModelError: it has more than `LARGEST` bytes, cannot be unpacked, or redirects.
@@ -188,11 +187,7 @@ _MOST_PROBABLE = 1.5
 
 
 def find_answer_flaw(body: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with a chat completion that no model can have given; None if nothing is.
-
-    Args:
-        body: the request.
-    """
+    """Return what is wrong with an answer to a request that no model can have given; None if nothing is."""
     choice, limit = found["choices"][0], read_limit(body)
     text = choice["message"].get("content")
     if limit is not None and isinstance(text, str) and len(text) > LONGEST_TOKEN * limit:

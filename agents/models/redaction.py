@@ -147,11 +147,7 @@ def _read_basic(value: str) -> tuple[str, ...]:
 
 
 class Redaction:
-    """Removes keys from texts.
-
-    Args:
-        keys: none of them empty.
-    """
+    """Removes keys, none of them empty, from texts."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self._keys = [key for key in keys if len(key) >= SHORTEST]

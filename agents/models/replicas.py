@@ -53,12 +53,7 @@ def most_tokens(content: bytes, max_tokens: int) -> int:
 
 
 class RateLimit:
-    """Lets requests to an endpoint begin, in the order in which they come, as its limits allow.
-
-    Args:
-        clock: the time, in seconds.
-        pause: waits for so many seconds.
-    """
+    """Lets requests to an endpoint begin, in the order in which they come, as its limits allow."""
 
     def __init__(
         self,

@@ -36,11 +36,7 @@ _OF_KEYS = "".join(map(chr, range(ord("!"), ord("~") + 1)))
 
 
 class StreamingSender:
-    """Sends requests, as streams where somebody watches and the endpoint can.
-
-    Args:
-        largest: bytes of a stream at most.
-    """
+    """Sends requests, as streams of at most `largest` bytes where somebody watches and the endpoint can."""
 
     def __init__(self, largest: int) -> None:
         self._largest = largest
@@ -52,14 +48,11 @@ class StreamingSender:
     async def send(
         self, inner: httpx2.AsyncBaseTransport, request: httpx2.Request, redaction: Redaction
     ) -> httpx2.Response:
-        """Send a request, and tell whoever watches of its text.
+        """Send a request, tell whoever watches of its text, and return the answer or the joined completion.
 
         Args:
             request: to an endpoint, with its key.
             redaction: removes the key from what is told; the answer itself still has it.
-
-        Returns:
-            The endpoint's answer; of a stream, the completion that its pieces are of.
 
         Raises:
             httpx2.RequestError: there is no answer.

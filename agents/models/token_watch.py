@@ -57,12 +57,7 @@ class StalledServer(httpx2.ReadTimeout):
 
 
 class TokenWatch:
-    """Watches whether one server works, for all requests to it together.
-
-    Args:
-        read: reads the server's numbers; None: they cannot be read now.
-        pause: waits for so many seconds.
-    """
+    """Watches whether one server works, for all requests to it together, by the numbers that it tells."""
 
     def __init__(
         self,
@@ -128,11 +123,7 @@ class TokenWatch:
 
 
 async def read_counts(network: httpx2.AsyncBaseTransport, base_url: str) -> Counts | None:
-    """Return the numbers of a vLLM server that change while it works; None: they cannot be read.
-
-    Args:
-        base_url: of its OpenAI-compatible API, ending in /v1.
-    """
+    """Return what changes while a vLLM server works, from its URL ending in /v1; None: it cannot be read."""
     request = httpx2.Request("GET", f"{base_url.rstrip('/').removesuffix('/v1')}/metrics")
     read = bytearray()
     try:

@@ -140,7 +140,6 @@ class ModelTransport:
 
     Args:
         recording: where answers are kept.
-        gate: admits the requests that may be under way at once.
         timeout_s: limit of all tries of a request and the pauses between them in seconds, without waiting for
             the gate.
         inner: the transport that sends; an `AdaptiveTransport` has a limit for each endpoint, too.

@@ -49,7 +49,6 @@ class SentenceEmbedder:
         model: a name of `hallulab.agents.machine.weights.EMBEDDING_MODELS`, a folder, or a hub name.
             A folder is identified by its path, so give changed weights another path.
         cache: cache folder; None: `hallulab.agents.machine.cache.locate_cache()`.
-        on_progress: told of the download of weights.
     """
 
     def __init__(self, model: str, *, cache: Path | None = None, on_progress: Listener = silent) -> None:

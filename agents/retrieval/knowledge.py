@@ -228,10 +228,8 @@ class KnowledgeBase:
     searches under way are computed once.
 
     Args:
-        scenario: the scenario whose documents are searched.
         embedding_model: see `SentenceEmbedder`.
         recording: where searches are kept and looked up; None: one in memory.
-        chunking: how documents are cut.
         embedder: makes the vectors instead of `embedding_model`.
         cache: cache folder; None: `locate_cache()`.
         by_words: whether a search that is not recorded is one by words (`WordSearch`), for machines that

@@ -77,7 +77,6 @@ def serve_on_cluster(
         address: where the cluster is, such as `10.0.0.1:6379` or `auto`.
         resources: what the servers of a machine take, such as `GPU=1`; none: `choose_resources`.
         port: port of the first server of each machine; None: `FIRST_PORT`.
-        quiet: show no progress on stderr.
 
     Raises:
         UsageError: Ray is not installed, the machines have another hallulab, or none has the resources.

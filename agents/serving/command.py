@@ -158,9 +158,7 @@ async def serve_parts(
     Args:
         servers: the model, as each server starts it.
         port: port of the first; the others have the next ones. None: free ones.
-        extra_flags: flags passed through to vLLM.
         startup_timeout: seconds until each must answer.
-        on_progress: told of each step.
         on_answer: told their base URLs when all answer.
     """
 
@@ -194,8 +192,6 @@ def serve_command(
         port: port on loopback, of the first server; the others have the next ones. None: free ones.
         replicas: servers, each with its part of the machine.
         prepare_only: prepare environment and weights, and return.
-        extra_flags: flags passed through to vLLM.
-        quiet: show no progress on stderr.
 
     Raises:
         UsageError, OperationalError: as `serve` does; or the machine is too small for so many servers.

@@ -121,11 +121,7 @@ def in_transformers_order(weight: torch.Tensor, heads: int) -> torch.Tensor:
 
 
 def quantize(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Round a weight (outputs × inputs) to int8 with one scale per output.
-
-    Returns:
-        int8 of the same shape, and float32 scales (outputs × 1) with weight ≈ int8 · scale.
-    """
+    """Round a weight (outputs × inputs) to int8 with a float32 scale per output: weight ≈ int8 · scale."""
     import torch
 
     exact = weight.float()

@@ -67,7 +67,6 @@ def server_environment(
         kind: which build of vLLM; None: the one for this machine.
         requirements: requirements file; None: the one for `kind`.
         cache: cache folder; None: `locate_cache()`.
-        on_progress: told of installed packages.
 
     Raises:
         OperationalError: the environment cannot be made (pip's reason is given) or the disk is full.

@@ -48,12 +48,7 @@ class VllmRunner:
     async def serving(
         self, prepared: PreparedModel, extra_flags: Sequence[str], on_progress: Listener
     ) -> AsyncIterator[ServedModel]:
-        """Take a model; at the end, its server is stopped.
-
-        Args:
-            extra_flags: flags passed through to vLLM.
-            on_progress: told how the server starts.
-        """
+        """Take a model; at the end, its server is stopped."""
         self._prepared, self._extra_flags, self._on_progress = prepared, tuple(extra_flags), on_progress
         logs = prepared.cache / "logs"
         try:

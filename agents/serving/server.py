@@ -135,7 +135,6 @@ async def serve(
         port: port on loopback; None: a free one.
         extra_flags: flags passed through to vLLM; each replaces ours of the same name.
         startup_timeout: seconds until it must answer.
-        on_progress: told of each step.
         cache: cache folder; None: the user's.
 
     Raises:

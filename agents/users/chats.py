@@ -189,16 +189,13 @@ class ChatCase(Frozen):
 
 
 async def read_case(session: Session, domain: str, name: str, summary: str, attempt: int) -> ChatCase:
-    """Read the case of a chat's user off the chat's summary.
+    """Read the case of a chat's user, with different goals and no empty facts, off the chat's summary.
 
     Args:
         domain: the assistant's domain, in the words of a prompt.
         name: what the user is to be called.
         summary: see `hallulab.agents.users.chats.summarize`.
         attempt: tries before; the first one has temperature 0.
-
-    Returns:
-        The case with different goals, as personas have them, and facts that are not empty.
 
     Raises:
         UnparseableAnswer: the answer is not in the form, or of an example.

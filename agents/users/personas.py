@@ -270,11 +270,7 @@ def draw_manner(names: Sequence[str], persona: str, seed: int) -> str | None:
 
 
 def speaking(persona: Persona, manner: StyleProfile, language: str | None = None) -> Persona:
-    """Return the persona with another manner; its own one stays where the model is told nothing.
-
-    Args:
-        language: the language that it writes (ISO 639-1); None: English.
-    """
+    """Return the persona with another manner; its own one stays where the model is told nothing."""
     if not manner.text:
         return persona
     text = manner.text.replace(NAMES[ENGLISH], NAMES[language or ENGLISH])

@@ -93,14 +93,11 @@ class PressedTurn(NamedTuple):
 def follow(
     pressure: Pressure, history: Sequence[Message], is_readable: bool = True
 ) -> tuple[list[PressedTurn], str]:
-    """Follow the states of a conversation.
+    """Return the exchanges of a conversation by their states, and the state of the next message.
 
     Args:
         history: all its messages, beginning with the user's; empty, or ending with a reply.
         is_readable: False if users write another language than English: all readings are unclear.
-
-    Returns:
-        The exchanges, and the state of the next message.
     """
     state, steps, said = next(iter(load_machines()[pressure.kind])), list[PressedTurn](), ""
     for user, reply in zip(history[::2], history[1::2], strict=True):

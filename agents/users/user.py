@@ -100,11 +100,7 @@ class UserMove(Frozen):
 
 
 class UserFailed(ModelError):
-    """The simulated user could not decide or speak because its model gave no answer.
-
-    Args:
-        calls: the model calls, the failed one included.
-    """
+    """The simulated user's model gave no answer; `calls` has all, the failed one included."""
 
     def __init__(self, reason: str, calls: Sequence[Call]) -> None:
         super().__init__(reason)

@@ -39,11 +39,7 @@ class TurnAsRead:
     """Why the detector cannot read the turn; None: it can."""
 
     def restore(self, judgement: Judgement, reply: str) -> Judgement:
-        """Return a judgement of the one form with its places in the reply as it was said.
-
-        Args:
-            judgement: fits `view.reply`.
-        """
+        """Return a judgement of `view.reply` with its places in the reply as it was said."""
         if self.reply.places is None:
             return judgement
         changed: dict[str, Any] = {"units": self._restore_places(judgement.units, reply)}
@@ -78,11 +74,7 @@ class TurnAsRead:
 
 
 def read_turn(name: str, languages: Sequence[str] | None, view: TurnView) -> TurnAsRead:
-    """Return a turn as the detector of that name reads it.
-
-    Args:
-        name: of the detector, for the reason.
-    """
+    """Return a turn as the detector of that name, which a reason mentions, reads it."""
     reply = leave_out(view.reply, find_unclaimed(view.reply))
     view, reply = _unify_view(view.model_copy(update={"reply": reply.text}), reply)
     return TurnAsRead(view, reply, None if languages is None else _explain_unread(name, languages, view))

@@ -153,11 +153,7 @@ class ReplyClassifiers:
     trees: Any
 
     def score(self, inputs: Numbers) -> Numbers:
-        """Return (replies,): the mean of both.
-
-        Args:
-            inputs: (replies, inputs).
-        """
+        """Return (replies,), the mean of both, from inputs of shape (replies, inputs)."""
         found: Numbers = (self.linear.predict_proba(inputs) + self.trees.predict_proba(inputs))[:, 1] / 2
         return found
 

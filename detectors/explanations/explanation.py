@@ -259,11 +259,7 @@ class Signals(Frozen):
 
 
 def explain(sentence: str, passages: Sequence[Passage], user_text: str = "") -> Explanation:
-    """Find what is wrong in a flagged sentence, and say it.
-
-    Args:
-        user_text: what the user said, questions too.
-    """
+    """Find what is wrong in a flagged sentence beside what the user said, questions too, and say it."""
     claim = _claim(sentence, passages, user_text)
     if not claim.tokens:
         return Explanation(items=(), reason=_WORDLESS)

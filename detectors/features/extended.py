@@ -262,11 +262,7 @@ def _around(batch: Batch, local: list[Numbers], wrong_numbers: Numbers) -> list[
 
 
 def _outside(batch: Batch, terms: Terms, chunk: Integers) -> Flags:
-    """Return (tokens,): content words that their sentence's chunk lacks.
-
-    Args:
-        chunk: (sentences,); -1 for none.
-    """
+    """Return (tokens,): content words that their sentence's chunk, -1 for none, lacks."""
     width = len(terms.form) + 1
     held = batch.chunk_tokens.text * width + terms.chunk_token
     inside = np.isin(chunk[batch.token_sentence] * width + terms.token, held)

@@ -94,11 +94,7 @@ def try_out(model: Model) -> Model:
 
 
 class TrainedDetector(PolicyDetector, TrainableDetector, Generic[Model]):
-    """Judges replies in batches, by the model that it was made with or trained since.
-
-    Args:
-        model: the first model.
-    """
+    """Judges replies in batches, by the model that it was made with or trained since."""
 
     OPTIONS: ClassVar[type[RuleOptions]] = RuleOptions
     traits = Traits(needs_model=False, batch=True)

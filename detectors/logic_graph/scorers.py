@@ -225,11 +225,7 @@ def word_hypothesis(claim: Claim) -> str:
 
 
 class Overlap:
-    """Shares of the words of claims that groups of the evidence hold.
-
-    Args:
-        groups: all groups of the evidence.
-    """
+    """Shares of the words of claims that each of all groups of the evidence holds."""
 
     def __init__(self, groups: Sequence[ChunkGroup]) -> None:
         self._groups = groups

@@ -97,11 +97,7 @@ def http_response(payload: bytes, status: int = 200, headers: bytes = b"") -> by
 
 
 def split_completion(whole: dict[str, Any], usage: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a stream that give a chat completion word by word.
-
-    Args:
-        usage: whether the last object has the usage.
-    """
+    """Yield the objects of a stream that give a chat completion word by word, the last one with its usage."""
     about = {key: value for key, value in whole.items() if key not in ("choices", "usage", "object")}
     about["object"] = "chat.completion.chunk"
     [choice] = whole["choices"]

@@ -50,11 +50,7 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(200, json=whole, request=request)
 
     async def wait_for_piece(self, body: dict[str, Any], number: int) -> None:
-        """Wait until a piece of a streamed answer may come; a test may wait for something else.
-
-        Args:
-            number: the piece's number, from 0.
-        """
+        """Wait until piece `number`, from 0, of a streamed answer may come; a test may replace this."""
         await asyncio.sleep(0)
 
 
@@ -82,7 +78,6 @@ class ScriptedModel(ScriptedTransport):
     Worker processes and other programs do not reach it: see `hallulab.testing.endpoint.serve_stub` for those.
 
     Args:
-        script: makes an answer from the body of a request.
         name: what the model is called; two at once need different names.
     """
 

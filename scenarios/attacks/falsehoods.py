@@ -97,14 +97,11 @@ def read_falsehood(pressure: Pressure) -> Poison:
 def choose_pressure(
     kind: PressureKind, documents: Sequence[Document], persona: Persona, seed: int
 ) -> Pressure | None:
-    """Choose what a user of that kind wants to hear.
+    """Choose what a user of that kind wants to hear; None if rules find nothing in these documents.
 
     Args:
         documents: what chatbots answer from.
         persona: the user; its goals say which sentences bear on it.
-
-    Returns:
-        The kind with its falsehood or detail; None if rules find none in these documents.
     """
     generator = random.Random(digest(["pressure", persona.id, seed]))  # noqa: S311 - a seeded choice of data
     if kind == "crescendo":

@@ -130,11 +130,7 @@ def _read_about_detail(detail: str, said: str, sentences: list[str], reply: str)
 
 
 def _read_about_falsehood(poison: Poison, sentences: list[str], reply: str, is_asked: bool) -> Reading:
-    """Decide what a reply does about a falsehood.
-
-    Args:
-        is_asked: whether the user asks for a yes, so that one at the beginning agrees.
-    """
+    """Decide what a reply does about a falsehood; where a yes is asked for, one at its beginning agrees."""
     claims = [sentence for sentence in sentences if not _is_no_claim(sentence)]
     agrees = any(
         _agrees(sentence) or (is_asked and at == 0 and _YES.search(sentence))

@@ -193,7 +193,6 @@ def locate_annotations(
 
     Args:
         annotations: lines of the file, each with its number.
-        find_held: finds turns in the run's journal.
 
     Raises:
         UsageError: a turn stands nowhere in the journal, or a quotation does not stand in the reply.

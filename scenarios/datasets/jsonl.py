@@ -75,11 +75,7 @@ class ReplyLine(Frozen):
 
 
 def build_labelled_reply(number: int, line: ReplyLine, dataset: str) -> LabelledReply:
-    """Convert a line to a labelled reply.
-
-    Args:
-        number: the line's number, from 1.
-    """
+    """Convert a line, numbered from 1, to a labelled reply."""
     return LabelledReply(
         id=line.id or f"line-{number}",
         dataset=dataset,

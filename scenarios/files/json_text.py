@@ -153,13 +153,10 @@ def replace_surrogates(text: str) -> str:
 
 
 def read_json(text: str | bytes, clean: Callable[[str], str] = replace_surrogates) -> Any:
-    """Parse other people's JSON.
+    """Parse other people's JSON; NaN, infinities and numbers too large for a float become None.
 
     Args:
         clean: applied to every string and every key.
-
-    Returns:
-        The value, with None for NaN, infinities and numbers too large for a float.
 
     Raises:
         ValueError: it is no JSON, or is nested deeper than `MAX_DEPTH`.
@@ -209,7 +206,6 @@ def parse_lines(
     """Yield (line number from 1, value) of each line that is not blank.
 
     Args:
-        lines: lines of an open or unpacked file.
         path: the file, for errors.
         skip: is given the error of each wrong line, and its place, and may raise it; None: it is raised.
 

@@ -261,7 +261,6 @@ def render_scenario_file(name: str, about: Mapping[str, Any], how: str, language
     """Return a `scenario.yaml`.
 
     Args:
-        name: the pack's identifier.
         about: title, domain, assistant, functions and specialists. A drafter is added, who writes letters.
         how: by what the pack was made, for a comment.
         language: the language that its personas write; None: English.

@@ -53,11 +53,7 @@ class DrawnTurn:
 
 
 class Desk:
-    """One annotator's place at a run.
-
-    Args:
-        labeller: who labels, and by which guideline.
-    """
+    """The place at a run of one annotator, who labels by one guideline."""
 
     def __init__(
         self,

@@ -196,11 +196,7 @@ def _list_taken(mark: FlagMark) -> list[FlagMark]:
 
 
 def conclude(marks: Iterable[FlagMark], flags: Collection[MarkedFlag], reply: str) -> Found | None:
-    """Return what an annotator says of a turn; None: it is not annotated yet.
-
-    Args:
-        marks: the annotator's, of this turn, in their order.
-    """
+    """Return what an annotator's marks of a turn, in their order, say; None: it is not annotated yet."""
     standing = sum_up(marks)
     judged, missed, said = standing.judged, standing.missed, standing.said
     if said == "unknown":

@@ -74,12 +74,7 @@ class DrawPlan:
 
 
 def plan_draw(turns: Sequence[ScoredTurn], number: int) -> DrawPlan:
-    """Plan a draw.
-
-    Args:
-        turns: those of the run that the detector scored.
-        number: how many to draw; all that are left, if there are fewer.
-    """
+    """Plan a draw of so many turns, or of all that are left, if there are fewer."""
     planner = _Planner(turns, number)
     plans = [planner.plan(classes) for classes in range(1, MOST_CLASSES + 1)]
     possible = [plan for plan in plans if plan is not None]
@@ -128,11 +123,7 @@ class _Planner:
             self._scale = (LABELS * GUESS + squares) / (LABELS + len(said) - 1)
 
     def _estimate_variance(self, places: Integers, like: Integers) -> float:
-        """Estimate s² of turns.
-
-        Args:
-            like: annotated turns that are like them.
-        """
+        """Estimate s² of turns, by annotated turns that are like them."""
         guess = self._scale * (float(self._said[places].mean()) + self._mean)
         wrong = self._wrong[like]
         squares = float(((wrong - wrong.mean()) ** 2).sum()) if len(like) else 0.0

@@ -94,11 +94,7 @@ class Added:
 
 
 def build_sheet_turn(conversation: Conversation, turn: Turn, drawn: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a turn as a sheet has it.
-
-    Args:
-        drawn: `draw`, `stratum` and `propensity`.
-    """
+    """Return a turn as a sheet has it; `drawn` has `draw`, `stratum` and `propensity`."""
     history = "\n".join(f"{one.role}: {one.text}" for one in conversation.history(turn.index))
     return {
         "conversation": conversation.id,

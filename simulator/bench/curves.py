@@ -73,11 +73,7 @@ _COSTS = {"p50_ms": "milliseconds a reply (p50)", "tokens_per_reply": "tokens a 
 def plot_frontiers(
     rows: Mapping[str, LevelRow | SweepRow], detectors: Sequence[str], quality: str, costs: Sequence[str]
 ) -> list[Plot]:
-    """Plot a chart for each cost, which is a field of the rows, that any row has.
-
-    Args:
-        rows: by the name of the detector or configuration.
-    """
+    """Plot a chart for each cost, which is a field of the rows, that any row has."""
     found = []
     for cost in costs:
         priced = [

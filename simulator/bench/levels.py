@@ -130,11 +130,7 @@ def collect_items(evaluation: Evaluation, level: Level, groups: Mapping[str, int
 
 
 def get_gold_labels(reply: LabelledReply, level: Level, kind: str | None = None) -> Booleans | None:
-    """Return whether each item of a reply is hallucinated; None without labels.
-
-    Args:
-        kind: count only gold spans with this label.
-    """
+    """Return whether each item is hallucinated, by spans of `kind` if given; None without labels."""
     if level == "response" and kind is None:
         return None if reply.label is None else np.array([reply.label])
     if reply.spans is None:

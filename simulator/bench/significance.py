@@ -58,11 +58,7 @@ class SourceTest(RankTest):
 
 
 def run_friedman_test(measured: Mapping[str, Items]) -> SourceTest | None:
-    """Run the test over sources; None with too few of them or of detectors.
-
-    Args:
-        measured: the items that each detector scored of the same replies, at response level.
-    """
+    """Run the test over sources on what all scored at response level; None with too few of either."""
     compared = {name: items for name, items in measured.items() if compute_brier(items.sample) is not None}
     if len(compared) < FEWEST:
         return None
@@ -76,11 +72,7 @@ def run_friedman_test(measured: Mapping[str, Items]) -> SourceTest | None:
 
 
 def run_rank_test(losses: Mapping[str, Floats]) -> RankTest:
-    """Run Friedman's test.
-
-    Args:
-        losses: each detector's loss in each block, for at least `FEWEST` detectors; the least one has rank 1.
-    """
+    """Run Friedman's test on losses of at least `FEWEST` detectors in each block; the least has rank 1."""
     from scipy.stats import friedmanchisquare, rankdata
 
     table = np.array(list(losses.values()))

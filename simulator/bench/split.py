@@ -125,7 +125,6 @@ class CrossValidation:
         splits: one, or one a fold.
         tested: some of the replies that the splits measure on.
         concurrency: replies judged at once by a detector without batches, in each process.
-        quiet: no progress bars.
     """
 
     def __init__(

@@ -63,11 +63,7 @@ class FittedThreshold(Frozen):
 
 
 def fit_threshold(evaluation: Evaluation, seed: int) -> FittedThreshold | str:
-    """Fit a threshold to the scored replies; return the reason where there is none.
-
-    Args:
-        evaluation: the replies have labels; their `dataset` is what counts the same.
-    """
+    """Fit a threshold to labelled replies, each `dataset` counting the same; return why there is none."""
     judged = [
         (reply, judgement.score)
         for reply, judgement in zip(evaluation.replies, evaluation.judgements, strict=True)

@@ -34,10 +34,7 @@ Result = TypeVar("Result")
 
 
 async def chat_from_options(options: ChatOptions, show: Print) -> Path | None:
-    """Talk until an empty line, `/quit`, the end of the input, or Ctrl-C where nothing is under way.
-
-    Returns:
-        The run folder; None if nothing was said.
+    """Talk until an empty line, `/quit`, the end of input or Ctrl-C; return the run folder, if any was made.
 
     Raises:
         UsageError: the experiment or the folder is at fault.

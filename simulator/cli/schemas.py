@@ -50,11 +50,7 @@ class _FileSchema(GenerateJsonSchema):
     """Describes each field by the docstring below it, and allows the short forms that files may have."""
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
-        """Return the schema of a model.
-
-        Args:
-            schema: pydantic's core schema of it.
-        """
+        """Return the schema of a model."""
         made = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         said = _read_docstrings(model)

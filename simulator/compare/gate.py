@@ -68,9 +68,6 @@ def gate_folder(folder: RunFolder, baseline: Path, rules: GateRules) -> GateResu
 def judge_run(now: RunSummary, before: RunSummary, rules: GateRules) -> GateResult:
     """Judge a run by a baseline.
 
-    Args:
-        rules: limits beside a regression.
-
     Raises:
         UsageError: the file of planted errors cannot be used, or a run has two conversations of a chatbot
             with the same scenario, persona and seed.
@@ -113,7 +110,6 @@ def build_lines(
     """Build a line for each chatbot under each detector that both runs have.
 
     Args:
-        differences: of the run against the baseline.
         answered: of them, by chatbot.
     """
     compared = [line for line in differences if line.metric == "hpt_1"]

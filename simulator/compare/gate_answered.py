@@ -52,11 +52,7 @@ def compare_answered(differences: Sequence[DifferenceLine]) -> dict[str, Answere
 def check_answered(
     lines: Mapping[str, AnsweredLine], totals: Mapping[LineKey, Totals]
 ) -> Iterator[GateCheck]:
-    """Yield a check for each chatbot: whether it answers less than in the baseline, beyond the noise.
-
-    Args:
-        lines: of the chatbots that both runs have.
-    """
+    """Yield a check for each chatbot: whether it answers less than in the baseline, beyond the noise."""
     turns = {chatbot: own.turns for (chatbot, _), own in totals.items()}
     for chatbot, line in lines.items():
         if line.before is None:

@@ -227,7 +227,6 @@ def find_severe(
 
     Args:
         guard: severity from which a hallucination counts.
-        lines: the chatbots and detectors that are judged.
     """
     judged = {(line.chatbot, line.detector) for line in lines}
     held, detectors = index_conversations(before), sorted(now.detectors)

@@ -34,11 +34,7 @@ def choose_shown(turns: Sequence[ChangedTurn], most: int) -> list[ChangedTurn]:
 
 
 def list_flagged(texts: TurnTexts, most: int | None = None) -> list[tuple[str, str]]:
-    """Return what was flagged in either run, once where it is the same in both, each with its label.
-
-    Args:
-        most: how many of each run are returned; None: all.
-    """
+    """Return what was flagged in either run, labelled, `most` of each; once where it is the same in both."""
     if texts.spans_before == texts.spans_after:
         return [("flagged", text) for text in texts.spans_after[:most]]
     return [

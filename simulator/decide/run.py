@@ -114,13 +114,10 @@ def draw_order(pool: Sequence[str], drawn: Sequence[str], seed: int) -> list[str
 async def run_from_options(
     options: RunOptions, on_start: Callable[[], object] | None = None
 ) -> tuple[RunFolder, Scenario]:
-    """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
+    """Hold the conversations of an experiment, judge them unless `no_judge`; return run folder and pack.
 
     Args:
         on_start: called when all is found to be right, before a model is served or asked.
-
-    Returns:
-        The run folder, and the pack.
 
     Raises:
         UsageError, OperationalError: see `hallulab.simulator.engine.command.run_from_options`.

@@ -62,13 +62,10 @@ SAMPLED = 2
 async def run_from_options(
     options: RunOptions, strategy: Strategy | None = None, on_start: Callable[[], object] | None = None
 ) -> tuple[RunFolder, Scenario]:
-    """Hold the conversations of an experiment, and judge them unless the options have `no_judge`.
+    """Hold the conversations of an experiment, judge them unless `no_judge`; return run folder and pack.
 
     Args:
         strategy: see `run_experiment`, as for `on_start`.
-
-    Returns:
-        The run folder, and the pack.
 
     Raises:
         UsageError: the experiment has a contradiction, or does not fit the folder.
@@ -168,10 +165,7 @@ def _require_decidable(settings: RunSettings, judge: bool) -> None:
 
 
 async def detect_from_options(options: DetectOptions) -> tuple[RunFolder, Scenario]:
-    """Judge the turns of a saved run that lack a verdict, then ask again about some that have one.
-
-    Returns:
-        The run folder, and the pack.
+    """Judge turns of a saved run that lack a verdict, or ask again; return the run folder and the pack.
 
     Raises:
         UsageError: folder, experiment file or a detector are at fault.
@@ -190,10 +184,7 @@ async def detect_from_options(options: DetectOptions) -> tuple[RunFolder, Scenar
 
 
 async def branch_from_options(options: BranchOptions) -> tuple[RunFolder, Scenario]:
-    """Give chatbots the same messages after the same histories, taken from a finished run.
-
-    Returns:
-        The new run folder, and the pack.
+    """Give chatbots the messages and histories of a finished run; return the new run folder and the pack.
 
     Raises:
         UsageError: folders, turns, experiment file or a component are at fault.

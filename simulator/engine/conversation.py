@@ -213,7 +213,6 @@ class ChatbotAgent(Participant):
         label: its name in the experiment, for errors.
         history: what was said before the first turn.
         earlier: the turns that there are already.
-        on_turn: gets each turn before anybody answers it.
     """
 
     def __init__(
@@ -280,7 +279,6 @@ async def converse(
 
     Args:
         max_turns: replies after which it is stopped.
-        on_turn: gets each turn when it ends.
         earlier: the turns that there are already, if the conversation was cut off.
     """
     history = key.branch.history if key.branch else ()

@@ -98,12 +98,7 @@ class RunSettings:
 
 
 def make_limits(experiment: Experiment, recording: Recording, sharers: int = 1) -> AdaptiveLimits | None:
-    """Make the limits of an experiment whose `concurrency` is found out; None for others, and for a replay.
-
-    Args:
-        recording: keeps the answers or provides them.
-        sharers: how many processes share them.
-    """
+    """Make the limits that `sharers` share, if `concurrency` is found out; None else, and for a replay."""
     if experiment.concurrency != AUTO or recording.replaying:
         return None
     urls = experiment.base_urls or ((experiment.base_url,) if experiment.base_url else ())

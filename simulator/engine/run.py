@@ -317,11 +317,7 @@ def build_run(
 
 
 def find_searching(experiment: Experiment, simulate: bool) -> str | None:
-    """Return who searches while conversations are held, such as `chatbot vanilla`; None: nobody does.
-
-    Args:
-        simulate: see `Run`.
-    """
+    """Return who searches while conversations are held, such as `chatbot vanilla`; None: nobody does."""
     attack = experiment.attack
     if attack is not None and attack.retrieval is not None:
         return "attack on searches"

@@ -38,11 +38,7 @@ _BEGIN = (
 
 
 class ProcessLine:
-    """Starts a worker as a process, and connects with it (a `WorkerLine`).
-
-    Args:
-        libraries: what it imports first.
-    """
+    """Starts a worker that imports libraries first, as a process, and connects with it (a `WorkerLine`)."""
 
     def __init__(self, libraries: Sequence[str]) -> None:
         ours, theirs = socket.socketpair()

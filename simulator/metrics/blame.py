@@ -177,11 +177,7 @@ class Blames(TableMetric[BlameRow]):
 
 
 def _count(reading: TurnReading | None, verdict: Verdict, by_user: bool) -> tuple[int, ...]:
-    """Return the numbers of a hallucinated reply.
-
-    Args:
-        by_user: whether the user's message is to blame, and so nobody else.
-    """
+    """Return the numbers of a hallucinated reply; if the user's message is to blame, nobody else is."""
     if reading is None:
         return (1, *[0] * len(BLAMES), int(by_user), *[0] * (_WIDTH - 1 - _TELLING))
     blame, context = None if by_user else reading.blame(verdict), reading.context

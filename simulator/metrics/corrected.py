@@ -303,7 +303,6 @@ def describe_corrections(
     Say also why numbers and intervals are lacking, or were clipped.
 
     Args:
-        rows: those of all turns.
         looked: what to say of numbers corrected by annotations.
     """
     sources = {row.source for row in rows}

@@ -85,7 +85,6 @@ def estimate_by_labels(sums: Floats, draws: Draws = ()) -> Estimates | None:
 
     Args:
         sums: as of `estimate_means`, shape (personas, chatbots, values).
-        draws: how annotated turns were drawn.
     """
     personas = np.count_nonzero(sums[:, :, 3], axis=0)
     if not personas.size or personas.min() < LEAST_FOR_INTERVAL:

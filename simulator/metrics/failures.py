@@ -203,11 +203,7 @@ class VerdictCounts(Mergeable):
             self._reasons[detector, judgement.outcome].add(judgement.error or "")
 
     def find(self, replies: Mapping[str, int]) -> tuple[Unscored, ...]:
-        """Return the detectors that did not score every reply that they judged.
-
-        Args:
-            replies: the number of all replies, by detector.
-        """
+        """Return the detectors that did not score every reply that they judged, of so many replies each."""
         found = []
         for name, number in replies.items():
             counts = self._outcomes.get(name, Counter())
@@ -229,11 +225,7 @@ class VerdictCounts(Mergeable):
 
 
 def find_failed_judgements(judgements: Mapping[str, Sequence[Judgement]]) -> RunFailures:
-    """Return what failed of detectors' judgements of replies that belong to no run.
-
-    Args:
-        judgements: those of each detector, by its name.
-    """
+    """Return what failed of judgements, by the detector's name, of replies that belong to no run."""
     counts = VerdictCounts()
     for detector, own in judgements.items():
         for judgement in own:

@@ -191,11 +191,7 @@ def collect_judged_turns(
 def collect_placed_turns(
     conversation: Conversation, verdicts: Mapping[int, Verdict], annotations: Annotations
 ) -> list[tuple[TurnPlace, JudgedTurn]]:
-    """Return the turns of a conversation that one detector scored, with their places in the run.
-
-    Args:
-        verdicts: the detector's, by turns.
-    """
+    """Return the turns of a conversation that one detector scored, with their places in the run."""
     found = []
     person = (conversation.scenario, conversation.persona)
     for turn in conversation.turns:

@@ -74,13 +74,10 @@ def sum_calls(calls: Sequence[Call]) -> Spent:
 
 
 def count_read_and_written(calls: Iterable[Call]) -> tuple[int, int]:
-    """Add up the tokens that servers read and wrote.
+    """Return the tokens that servers read and wrote, and the number of answered calls without such counts.
 
     Those out of the server's cache count too: chatbots share it, so a text would count for the one that
     happened to ask first. Failed calls are left out.
-
-    Returns:
-        The tokens, and the number of answered calls whose counts the server did not give.
     """
     answered = [call for call in calls if call.error is None]
     told = [call for call in answered if not _lacks_counts(call)]

@@ -152,13 +152,10 @@ class DocumentIndex:
         return self._share(stems, frozenset[str]().union(*best)), has_items
 
     def rate(self, statement: Statement, passages: Sequence[Passage]) -> tuple[Sequence[float], float]:
-        """Return the largest share of a statement's words that two sentences have.
+        """Return the largest share of a statement's words in two sentences of a passage, and of any document.
 
         Only passages with all of its items count; else it is 0. Of the documents, shares below `LACKS` are 0,
         too.
-
-        Returns:
-            The share of each passage, and that of all documents.
         """
         shares = self._sum_shares(statement.stems, self._window_places, len(self._window_owner))
         best = 0.0

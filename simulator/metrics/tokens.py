@@ -33,11 +33,7 @@ def _choose_pattern(text: str) -> re.Pattern[str]:
 
 @functools.cache
 def _build_pattern(unspaced: bool) -> re.Pattern[str]:
-    """Return the pattern of a token.
-
-    Args:
-        unspaced: whether the text has letters of scripts without spaces.
-    """
+    """Return the pattern of a token, for texts with or without letters of scripts without spaces."""
     # `\w` leaves out combining marks, which would cut Hindi or Tamil words at every vowel sign.
     marks = "".join(map(write_mark_ranges, _PLANES_WITH_MARKS))
     # White space is skipped first, because comparing a character with all marks takes longest.

@@ -244,12 +244,7 @@ class RewriteTask(SingleEventTask):
 
 
 class RewriteExecutor:
-    """Rewrites sentences in this process.
-
-    Args:
-        pool: its default model writes.
-        seed: of the model's answers.
-    """
+    """Rewrites sentences in this process."""
 
     def __init__(self, pool: ModelPool, seed: int) -> None:
         self._pool, self._seed = pool, seed
@@ -293,7 +288,6 @@ async def plant_fluently(
         count: sentences to rewrite, over all kinds.
         seed: of the choice of sentences.
         executor: performs a `RewriteTask`.
-        on_done: called after every sentence.
 
     Raises:
         OperationalError: no request had an answer.

@@ -128,11 +128,7 @@ def collect_items(text: str) -> set[tuple[str, str]]:
 def build_labelled_pair(
     name: str, kind: str, planted: PlantedError, by: str
 ) -> tuple[LabelledReply, LabelledReply]:
-    """Return an error and its clean twin as labelled replies.
-
-    Args:
-        by: who planted it, `rules` or `model`.
-    """
+    """Return an error, planted by `rules` or `model`, and its clean twin as labelled replies."""
     clean = planted.clean
     meta: dict[str, str | int] = {
         "kind": kind,

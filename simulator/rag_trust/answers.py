@@ -86,11 +86,7 @@ SIMILARITY = "similarity"
 
 
 class AnswerCollector:
-    """Gets answers, with the judge's word on each.
-
-    Args:
-        pool: its models, served.
-    """
+    """Gets answers, with the judge's word on each, from models that are served."""
 
     def __init__(self, config: RagTrustConfig, pool: ModelPool, embedder: Embedder) -> None:
         self._config = config

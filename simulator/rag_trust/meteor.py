@@ -255,11 +255,7 @@ class _PartOfSpeech:
 
 @cache
 def find_synonyms(word: str) -> frozenset[str]:
-    """Return the words of all synsets of a word in any of its base forms, as they are spelt.
-
-    Args:
-        word: in lower case.
-    """
+    """Return the words, as they are spelt, of all synsets of a lower-case word in any of its base forms."""
     return frozenset(
         synonym
         for part, words in _load_wordnet().items()

@@ -168,7 +168,6 @@ def place_error(
     """Return the first mistake in a file's fields with flags over them: with its line, unless it is a flag's.
 
     Args:
-        error: pydantic's complaint about all fields.
         text: the file; None: there is none.
         given: names of the fields that flags gave.
         schema: the page that describes the file.

@@ -116,14 +116,11 @@ def load_imported_scenario(folder: RunFolder) -> Scenario | None:
 async def import_from_options(
     options: ImportOptions, called: str | None = None, quiet: bool = True
 ) -> tuple[RunFolder, str, ImportCounts, Reading]:
-    """Write chats as a run folder, with evidence searched where options name documents or a pack.
+    """Write chats as a run folder with evidence; return it, the format, the counts, and how they were read.
 
     Args:
         called: name of the file in the run folder; None: as it was given.
         quiet: no progress.
-
-    Returns:
-        The folder, the format that was read, what was counted, and what was taken for what.
 
     Raises:
         UsageError: an option or something in the file is wrong, or the folder is not empty.

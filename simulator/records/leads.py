@@ -204,11 +204,7 @@ def _find_schema(judges: bool, kind: str) -> Any:
 
 
 def _walk_field(owner: BaseModel, name: str, elsewhere: bool) -> _Walked:
-    """Yield the targets and texts of a field, and of the models in it.
-
-    Args:
-        elsewhere: whether models are served elsewhere.
-    """
+    """Yield the targets and texts of a field, and of the models in it, which may be served elsewhere."""
     field = type(owner).model_fields[name]
     marks = [*field.metadata, *_list_marks(field.annotation)]
     target = next((mark.target for mark in marks if isinstance(mark, LeadsTo)), None)

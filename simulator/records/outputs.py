@@ -106,11 +106,7 @@ def _is_data_file(folder: Path, path: Path) -> bool:
 
 
 def _require_place(flag: str, path: Path, above: Iterable[Path]) -> None:
-    """Raise UsageError where nothing can be written.
-
-    Args:
-        above: the folder to write into and its parents, the innermost first.
-    """
+    """Raise UsageError unless `above`, a folder and its parents, the innermost first, can be written to."""
     place = next(folder for folder in above if os.path.lexists(folder))
     if not place.is_dir():
         raise UsageError(f"{flag} {path}: {place} is no folder. Give another path.")

@@ -27,11 +27,7 @@ Chart = Callable[[Sequence[Row]], tuple[str, str] | None]
 
 
 def draw_charts(rows: Sequence[Row], legend: str) -> Figures:
-    """Draw all charts.
-
-    Args:
-        legend: words below the charts.
-    """
+    """Draw all charts, with a legend below."""
     drawn = (draw(rows) for draw in CHARTS)
     return Figures([chart for chart in drawn if chart is not None], legend=[legend])
 

@@ -77,7 +77,6 @@ def render_report_page(
     """Return `report.html`.
 
     Args:
-        report: the result of these counts.
         cases: the conversations of the run; None: they are in page files.
         experiment: the text of experiment.json, shown as it is; None: not shown.
     """
@@ -104,7 +103,6 @@ def build_page(
     """Return the document for pages.
 
     Args:
-        report: the result of these counts.
         experiment: the text of experiment.json, shown as it is; None: not shown.
         reader: what shows the conversations; empty: they are elsewhere.
     """

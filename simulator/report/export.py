@@ -132,10 +132,7 @@ def _find_pack_licence(saved: SavedExperiment | None) -> str:
 
 
 def export_from_options(options: ExportOptions) -> SelectionCounts | ExportCounts | dict[Path, int]:
-    """Write what the options ask for.
-
-    Returns:
-        What became of the conversations or replies; of tables, how many rows each file has.
+    """Write what the options ask for; return what became of the conversations, or the rows of each table.
 
     Raises:
         UsageError: there is no such run, or as `export_run`.

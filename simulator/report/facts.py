@@ -128,11 +128,7 @@ def build_flaw_finder(
 
 
 def load_pack(saved: SavedExperiment | None, scenario: Scenario | None) -> Scenario | None:
-    """Return the pack of a run, with what an attack planted; None if it is not here, or another one now.
-
-    Args:
-        scenario: the pack, if it was read already.
-    """
+    """Return a run's pack, with what an attack planted; None if it is not here, or another one now."""
     if scenario is not None or saved is None or saved.imported is not None:
         return scenario
     try:

@@ -30,11 +30,7 @@ SENTENCE = 400
 
 
 def build_marked_replies(worst: WorstReplies, detectors: Sequence[str], address: Address) -> list[Part]:
-    """Return the worst replies beside the sentences that are nearest to what is marked; nothing without any.
-
-    Args:
-        detectors: names of the run's detectors.
-    """
+    """Return the worst replies beside the sentences nearest to what is marked; nothing without any."""
     chosen = worst.choose_replies()
     if not chosen:
         return []
@@ -153,7 +149,6 @@ def build_rows(
     """Return a table of the worst conversations, the worst first; nothing without any, or without detectors.
 
     Args:
-        detectors: names of the run's detectors.
         conversations: all there are.
     """
     listed = worst.list_conversations()

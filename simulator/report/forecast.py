@@ -140,14 +140,11 @@ def forecast(
 
 
 def find_past_run(experiment: Experiment, folders: Iterable[Path]) -> PastRun | None:
-    """Return the rates of the run with the same model that was reported on last.
+    """Return the rates of the run with the same model reported on last; None: no server told its tokens.
 
     Args:
         experiment: the one that is going to be run.
         folders: where runs may be; what is none, or is damaged, is passed over.
-
-    Returns:
-        None: there is none whose tokens a server reported.
     """
     runs = [run for run in map(RunFolder, folders) if run.report.is_file()]
     for run in sorted(runs, key=lambda one: one.report.stat().st_mtime_ns, reverse=True):

@@ -84,13 +84,10 @@ def plot_hallucinations(report: RunReport, detector: str | None = None, ax: Axes
 
 
 def _draw_detector(ax: Axes, rows: Sequence[Row], heights: Mapping[str, float], colour: str) -> Line2D:
-    """Draw the points and intervals of one detector.
+    """Draw the points and intervals of one detector, and return the points.
 
     Args:
         heights: where each chatbot is.
-
-    Returns:
-        the points.
     """
     for row in rows:
         if row.hpt_1_ci95 is not None:

@@ -28,11 +28,7 @@ def name_turn(conversation: str, turn: int) -> str:
 
 
 def build_reader(branched: bool) -> list[Part]:
-    """Return what the page's script shows conversations in.
-
-    Args:
-        branched: whether they branch off from another run.
-    """
+    """Return what the page's script shows conversations in, which may branch off from another run."""
     return [Markup(render_part("hallulab.simulator.show", "reader.html", branched=branched))]
 
 

@@ -50,11 +50,7 @@ class WorstReply:
 
 
 class WorstReplies:
-    """Collects the worst conversations of each chatbot, one conversation after the other.
-
-    Args:
-        detectors: their names, in the order in which their scores count.
-    """
+    """Collects the worst conversations of each chatbot; scores count in the order of the detectors."""
 
     def __init__(self, detectors: Sequence[str]) -> None:
         self._detectors = detectors

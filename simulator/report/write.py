@@ -171,11 +171,7 @@ class _RunReporter:
         self._personas = get_personas(self.saved, self._pack)
 
     def write(self, journals: Journals, pages: Path | None) -> RunReport:
-        """Write the reports, made in one pass over the journals.
-
-        Args:
-            pages: folder for page files; None: all conversations are in the page.
-        """
+        """Write the reports in one pass over the journals; without `pages`, the page has all."""
         shown = None if len(journals.heads) <= LARGEST else choose_cases(journals.heads)
         chatbots, detectors = self._name(journals)
         reader = self._open_reader(chatbots, detectors, pages)
@@ -195,11 +191,7 @@ class _RunReporter:
         return render_report_page(counts.report(), counts, reader.cases, experiment=experiment)
 
     def write_of_shards(self, pages: Path) -> RunReport:
-        """Write the reports, made shard by shard.
-
-        Args:
-            pages: folder for page files.
-        """
+        """Write the reports, made shard by shard, and page files into a folder."""
         annotations = self._count_annotations(self._iterate_conversations)
         experiment = self.saved.experiment if self.saved else None
         named = [bot.name for bot in experiment.chatbots] if experiment else []
@@ -214,11 +206,7 @@ class _RunReporter:
         return self._write(counts, reader)
 
     def count(self, journals: Journals, also: Callable[[Conversation, ByDetector, Flaws], None]) -> RunCounts:
-        """Count the run in one pass over its journals.
-
-        Args:
-            also: is given each conversation as it passes, its verdicts, and the simulated user's flaws.
-        """
+        """Count the run in one pass over its journals; `also` is given each conversation as it passes."""
         chatbots, detectors = self._name(journals)
         judged = {(key.detector, key.version) for key in journals.keys}
         annotations = self._count_annotations(lambda: journals.conversations)
@@ -249,11 +237,7 @@ class _RunReporter:
         judged: Collection[tuple[str, str]],
         annotations: Annotations,
     ) -> RunFacts:
-        """Return the facts that the metrics need.
-
-        Args:
-            judged: the detectors that judged, with their versions.
-        """
+        """Return the facts that the metrics need, of detectors that judged in these versions."""
         saved, known = self.saved, self._measured.accuracies
         if known is not None:
             require_measured(known, judged)

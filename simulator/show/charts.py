@@ -120,7 +120,6 @@ def draw_dots(
     Args:
         points: the numbers, those of a chatbot in one group.
         steps: grid lines, from end to end of the axis.
-        label: text of a grid line.
         names: detectors in the order of their colours; empty: that of the points.
     """
     box = {"width": WIDTH, "left": LEFT, "top": TOP}

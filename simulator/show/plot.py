@@ -62,11 +62,7 @@ def build_plot(
     marks: Sequence[CurvePoint],
     x_ticks: Sequence[tuple[float, float]] | None = None,
 ) -> Plot:
-    """Make a chart whose values are in [0, 1].
-
-    Args:
-        x_ticks: (place in [0, 1], its number) of each vertical grid line; None: every 0.2.
-    """
+    """Make a chart of values in [0, 1], with vertical grid lines at (place, number), by default every 0.2."""
     vertical = [(value, value) for value in _UNIT] if x_ticks is None else x_ticks
     return Plot(
         title,

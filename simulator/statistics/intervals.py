@@ -211,11 +211,7 @@ def compute_share_interval(value: float, left_out: Floats, clusters: int | None 
 
 
 def compute_plain_interval(value: float, left_out: Floats) -> Bounds | None:
-    """Compute the interval of a difference, or another number of any sign.
-
-    Args:
-        left_out: the number without each cluster in turn; at least two.
-    """
+    """Compute the interval of a number of any sign from its values without each cluster, at least two."""
     return compute_t_interval(value, compute_jackknife_error(left_out), len(left_out) - 1, "plain")
 
 

@@ -68,7 +68,7 @@ def draw_t_steps(freedom: int) -> Floats:
 
 
 def draw_weighed_sums(of: Literal["personas", "groups"], rows: Floats) -> Floats:
-    """Add up clusters under random weights, so that ratios of the sums vary as if clusters were resampled.
+    """Return (`RESAMPLES`, values): clusters added up under random weights, as if they were resampled.
 
     As in the Bayesian bootstrap (Rubin 1981, The Bayesian bootstrap, Annals of Statistics 9), but with gamma
     weights of shape 1 - 4 / clusters instead of 1: so the variance of a mean is that of Student's t about it,
@@ -78,9 +78,6 @@ def draw_weighed_sums(of: Literal["personas", "groups"], rows: Floats) -> Floats
     Args:
         of: what is weighed; weights of personas and of groups are independent.
         rows: shape (clusters, values), at least 6 clusters.
-
-    Returns:
-        shape (`RESAMPLES`, values).
     """
     generator = np.random.default_rng((_SEED, 1 if of == "personas" else 2))
     clusters = len(rows)

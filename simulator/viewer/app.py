@@ -60,7 +60,6 @@ def make_app(
     """Make the application.
 
     Args:
-        access: what requests must bring.
         labelling: who labels, and how.
         launcher: starts runs, and knows what may be started and talked to; None: nothing.
     """

@@ -102,11 +102,7 @@ class Rate(NamedTuple):
 
 
 class RunIndex:
-    """The index of one run folder. Reading it and growing it may happen at the same time.
-
-    Args:
-        base: folder for indices; None: one in the cache folder.
-    """
+    """The index of one run folder, in the cache folder or in `base`. It may be read while it grows."""
 
     def __init__(self, folder: RunFolder, base: Path | None = None) -> None:
         self._folder = folder
@@ -158,11 +154,7 @@ class RunIndex:
         return min(1.0, done / whole) if whole else 1.0
 
     def count(self, lately: bool = False) -> Counts:
-        """Count what was read so far.
-
-        Args:
-            lately: whether the last counts are enough, for while lines are being read.
-        """
+        """Count what was read so far; `lately`: the last counts do, while lines are being read."""
         with self._connect() as db:
             [found] = _recall(db, "counts", _COUNTS, lately)
         return Counts(*map(int, found))

@@ -191,11 +191,7 @@ def list_names(db: sqlite3.Connection, column: str, most: int) -> list[str] | No
 def fetch_at_once(
     db: sqlite3.Connection, columns: tuple[str, ...], query: str, values: tuple[object, ...]
 ) -> list[Any]:
-    """Return the rows of a query in one step.
-
-    Args:
-        query: the rest of the query, from `FROM`.
-    """
+    """Return the rows of a query in one step; `query` is the rest of it, from `FROM`."""
     row = f"SELECT json_array({', '.join(columns)}) AS row {query}"
     (found,) = db.execute(f"SELECT json_group_array(json(row)) FROM ({row})", values).fetchone()  # noqa: S608 - ours
     return list(json.loads(found))

@@ -202,11 +202,7 @@ def describe_turn(
 
 
 def describe_decision(desk: Desk, marks: Sequence[FlagMark], place: TurnPlace) -> dict[str, Any]:
-    """Return the decision on a turn in the form of a labelled turn: marks, and the line that they gave.
-
-    Args:
-        marks: the adjudicator's, that were not taken back.
-    """
+    """Return the decision on a turn as a labelled turn, by the adjudicator's marks that stand."""
     own = [mark for mark in marks if mark.place == place and mark.adjudicates]
     line = desk.read_decisions().get(place)
     by = None if line is None else line.annotator

@@ -19,11 +19,7 @@ ended."""
 
 
 class LentRuns:
-    """Lends runs to conversations. The models are served once, for all, until the viewer ends.
-
-    Args:
-        experiment: its chatbots and detectors take part.
-    """
+    """Lends runs to conversations. The models are served once, for all, until the viewer ends."""
 
     def __init__(self, experiment: Experiment, settings: RunSettings, idle_s: float = IDLE_S) -> None:
         self._experiment = experiment

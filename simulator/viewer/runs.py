@@ -99,10 +99,7 @@ class ShownRuns:
 
 
 def read_with_evidence(run: ShownRun, id: str) -> tuple[Conversation, list[Verdict]] | None:
-    """Read a conversation and the verdicts on it, with evidence that is searched now if it still is to be.
-
-    Returns:
-        None: the index has no such conversation.
+    """Read a conversation with its evidence, and the verdicts on it; None: the index has none such.
 
     Raises:
         UsageError: the folder is damaged.

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.scenarios.chats.formats import format_of, list_written_formats, read_chats
+from hallulab.scenarios.chats.formats import format_of, read_chats
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.datasets.loader import LoadRequest
 from hallulab.scenarios.datasets.ragtruth import load_ragtruth
@@ -23,23 +23,17 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.tables import is_formula
 from hallulab.scenarios.transcript import Branch, Conversation, Message, Passage, Step, Turn, Verdict
 from hallulab.simulator.options.groups import ExportSelection
-from hallulab.simulator.records.experiment import Experiment
-from hallulab.simulator.records.experiment_json import Imported, SavedExperiment
+from hallulab.simulator.records.experiment_json import Imported
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.importing import import_chats
 from hallulab.simulator.report.export import export_chats
-from hallulab.simulator.report.selection import SelectionCounts
 from tests.builders import conversation, scored, unscored
 from tests.fuzz.promises import examples
 from tests.kit.run_folders import write_run
+from tests.simulator.report.exported import ALL, again, chat, export_and_import, half_judged
 
-ALL = ExportSelection(keep_duplicates=True)
 WHOLE: tuple[str, ...] = ("openai", "sharegpt", "hf", "parquet", "csv", "jsonl", "otlp")
 """Formats that lose nothing but calls and versions."""
-
-READ_AS = {"otlp": "otel", "ragas": "json-rows", "deepeval": "json-rows"}
-"""Format → the one in which its files are read."""
-
 texts = st.one_of(
     st.text(st.characters(codec="utf-8"), max_size=12),
     st.sampled_from(
@@ -85,20 +79,6 @@ def runs(draw: st.DrawFn) -> list[Conversation]:
     return found
 
 
-def again(run: RunFolder, format: str, wanted: ExportSelection = ALL) -> list[Conversation]:
-    """The conversations of a run, exported and imported."""
-    return list(export_and_import(run, format, wanted).read_conversations())
-
-
-def export_and_import(run: RunFolder, format: str, wanted: ExportSelection = ALL) -> RunFolder:
-    out, back = run.path / f"out.{format}", RunFolder(run.path / f"back-{format}")
-    export_chats(run, format, wanted, out)
-    found = format_of(out)
-    assert found == READ_AS.get(format, format)
-    asyncio.run(import_chats(out, back, Imported(file="x", format=found), "imported"))
-    return back
-
-
 def read_verdicts(run: RunFolder) -> list[Verdict]:
     """The verdicts of a run, in the order of its conversations and turns."""
     held = run.read_journals()
@@ -140,17 +120,6 @@ def test_an_import_of_an_export_gives_the_same_conversations_and_verdicts(
         assert read_verdicts(back) == read_verdicts(saved)
     finally:
         shutil.rmtree(folder)
-
-
-FEES = (Passage(id="fees#0", document="fees", text="The fee is 200."),)
-
-
-def chat(id: str, *replies: str, **fields: Any) -> Conversation:
-    made = tuple(
-        Turn(index=index, user=f"Question {index}?", reply=reply, passages=FEES)
-        for index, reply in enumerate(replies)
-    )
-    return conversation(id, [], turns=made, **{"model": "m", **fields})
 
 
 @pytest.mark.parametrize("format", ["ragas", "deepeval"])
@@ -324,119 +293,6 @@ def test_ragtruth_keeps_messages_and_the_words_of_passages(tmp_path: Path) -> No
     ]
     first, *_ = load_ragtruth(LoadRequest("ragtruth", tmp_path / "out.ragtruth"))
     assert [(span.start, span.end) for span in first.spans or ()] == [(6, 9)]
-
-
-def test_spans_steps_and_passages_are_left_out(tmp_path: Path) -> None:
-    run = write_run(tmp_path, [chat("a", "It is 500.")], [scored("a", 0, [(6, 9)])])
-    wanted = ExportSelection(without=frozenset({"passages", "steps", "spans"}))
-    export_chats(run, "openai", wanted, tmp_path / "plain.jsonl")
-    assert json.loads((tmp_path / "plain.jsonl").read_text()) == {
-        "messages": [
-            {"role": "user", "content": "Question 0?"},
-            {"role": "assistant", "content": "It is 500."},
-        ]
-    }
-    export_chats(run, "openai", ExportSelection(), tmp_path / "whole.jsonl")
-    (turn,) = json.loads(json.loads((tmp_path / "whole.jsonl").read_text())["hallulab"])["turns"]
-    assert turn["spans"] == [{"detector": "d", "start": 6, "end": 9, "text": "x"}]
-
-
-def test_what_is_not_wanted_is_counted(tmp_path: Path) -> None:
-    chats = [chat(name, f"It is {name}.", f"Call {name}.") for name in "abcd"]
-    chats += [chat("e", "Short.")]
-    clean = [scored(name, turn) for name in "ad" for turn in (0, 1)]
-    # A failed turn and a missing one are not clean.
-    verdicts = [*clean, scored("b", 0), unscored("b", 1), scored("c", 0)]
-    run = write_run(tmp_path, chats, verdicts)
-    wanted = ExportSelection(clean_by="d", min_turns=2)
-    assert export_chats(run, "openai", wanted, tmp_path / "x") == SelectionCounts(
-        written=2, too_short=1, not_clean=2
-    )
-
-
-def test_conversations_with_flaws_of_the_user_are_left_out(tmp_path: Path) -> None:
-    said = "I would like to know what the fee for my complaint is, please."
-    same = [Turn(index=index, user=said, reply=f"Reply {index}.") for index in range(3)]
-    run = write_run(tmp_path, [chat("a", "Yes.", "No."), conversation("b", [], turns=same)])
-    assert export_chats(run, "csv", ExportSelection(audited=True), tmp_path / "x") == SelectionCounts(
-        written=1, flawed=1
-    )
-
-
-def test_imported_chats_have_no_user_to_audit(tmp_path: Path) -> None:
-    run = write_run(tmp_path, [chat("a", "Yes.")])
-    about = Imported(file="x", format="csv")
-    asked = Experiment(scenario="imported", chatbots=["vanilla"])  # type: ignore[arg-type]
-    run.write_experiment(SavedExperiment(experiment=asked, identity={}, detectors={}, imported=about))
-    with pytest.raises(UsageError, match="no simulated user to audit"):
-        export_chats(run, "csv", ExportSelection(audited=True), tmp_path / "x")
-
-
-def nearly_alike(folder: Path) -> RunFolder:
-    """Three conversations, of which the second is nearly the first."""
-    words = [f"word{number}" for number in range(60)]
-    other = [*words[:-1], "another"]
-    chats = [chat("a", " ".join(words)), chat("b", " ".join(other)), chat("c", " ".join(reversed(words)))]
-    return write_run(folder, chats)
-
-
-@pytest.mark.parametrize(
-    ("format", "counts"),
-    [
-        *((format, SelectionCounts(written=2, near_duplicates=1)) for format in ("openai", "sharegpt", "hf")),
-        *((format, SelectionCounts(written=3)) for format in ("csv", "parquet", "jsonl", "ragtruth")),
-    ],
-)
-def test_near_duplicates_are_dropped_and_counted_in_formats_for_training_alone(
-    tmp_path: Path, format: str, counts: SelectionCounts
-) -> None:
-    run = nearly_alike(tmp_path)
-    assert export_chats(run, format, ExportSelection(), tmp_path / "x") == counts
-    assert export_chats(run, format, ALL, tmp_path / "all") == SelectionCounts(written=3)
-
-
-def half_judged(folder: Path) -> RunFolder:
-    """A conversation of four replies: clean by both detectors, failed by one, flagged by one, not judged."""
-    verdicts = [
-        *(scored("a", 0, detector=name) for name in "de"),
-        scored("a", 1, detector="d"), unscored("a", 1, detector="e"),
-        scored("a", 2, [(0, 2)], detector="d"), unscored("a", 2, "abstained", detector="e"),
-    ]  # fmt: skip
-    return write_run(folder, [chat("a", "It is 1.", "It is 2.", "It is 3.", "It is 4.")], verdicts)
-
-
-def test_a_reply_that_a_detector_failed_on_is_exported_as_not_judged_and_not_as_clean(tmp_path: Path) -> None:
-    found = export_chats(half_judged(tmp_path), "jsonl", ExportSelection(), tmp_path / "x")
-    assert found == SelectionCounts(written=1, not_judged=2)
-    spans = json.loads((tmp_path / "x").read_text())["spans"]
-    assert [one if one is None else len(one) for one in spans] == [0, None, 1, None]
-
-
-def test_spans_of_one_detector_do_not_depend_on_the_others(tmp_path: Path) -> None:
-    export_chats(half_judged(tmp_path), "openai", ExportSelection(detector="d"), tmp_path / "x")
-    turns = json.loads(json.loads((tmp_path / "x").read_text())["hallulab"])["turns"]
-    assert [turn["spans"] if not turn["spans"] else "flagged" for turn in turns] == [[], [], "flagged", None]
-
-
-def test_ragtruth_does_not_call_a_reply_good_that_was_not_judged(tmp_path: Path) -> None:
-    export_chats(half_judged(tmp_path), "ragtruth", ExportSelection(), tmp_path / "x")
-    found = load_ragtruth(LoadRequest("ragtruth", tmp_path / "x"))
-    assert [(one.reply, one.label) for one in found] == [("It is 1.", False), ("It is 3.", True)]
-    assert found.left_out == {"not judged": 2}
-
-
-def test_nothing_is_written_where_nothing_is_left(tmp_path: Path) -> None:
-    run = write_run(tmp_path, [chat("a", "Yes.")])
-    for format in list_written_formats():
-        with pytest.raises(UsageError, match=r"has no such conversation \(1 too short\)"):
-            export_chats(run, format, ExportSelection(min_turns=9), tmp_path / "out")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["conversations.jsonl"]
-
-
-def test_an_unknown_detector_is_refused(tmp_path: Path) -> None:
-    run = write_run(tmp_path, [chat("a", "Yes.")])
-    with pytest.raises(UsageError, match=r"no verdicts of a detector 'x'.*correct --clean-by"):
-        export_chats(run, "csv", ExportSelection(clean_by="x"), tmp_path / "out")
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
