@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def test_a_null_is_a_key_that_is_left_out_and_a_number_may_be_a_name(tmp_path: P
     assert (reply.id, reply.group, reply.question, reply.history, reply.meta) == ("5", "7", "", (), {})
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
 def test_a_table_is_a_file_of_rows(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"mine.{ending}"
     rows = [
@@ -138,7 +139,8 @@ def test_a_table_is_a_file_of_rows(tmp_path: Path, ending: str) -> None:
     if ending == "parquet":
         pq.write_table(pa.Table.from_pylist(rows), path)
     else:
-        with path.open("w", newline="") as file:
+        opened = gzip.open(path, "wt") if ending.endswith("gz") else path.open("w", newline="")
+        with opened as file:
             table = csv.DictWriter(file, list(rows[0]), delimiter="\t" if ending == "tsv" else ",")
             table.writeheader()
             table.writerows(rows)
