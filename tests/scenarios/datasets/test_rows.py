@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -139,11 +140,12 @@ def test_a_table_is_a_file_of_rows(tmp_path: Path, ending: str) -> None:
     if ending == "parquet":
         pq.write_table(pa.Table.from_pylist(rows), path)
     else:
-        opened = gzip.open(path, "wt") if ending.endswith("gz") else path.open("w", newline="")
-        with opened as file:
-            table = csv.DictWriter(file, list(rows[0]), delimiter="\t" if ending == "tsv" else ",")
-            table.writeheader()
-            table.writerows(rows)
+        text = io.StringIO()
+        table = csv.DictWriter(text, list(rows[0]), delimiter="\t" if ending == "tsv" else ",")
+        table.writeheader()
+        table.writerows(rows)
+        packed = gzip.compress if ending.endswith("gz") else bytes
+        path.write_bytes(packed(text.getvalue().encode()))
     data = load_labelled(str(path))
     assert [(reply.label, reply.spans and reply.spans[0].start) for reply in data] == [
         (True, None), (False, ()), (True, 6),
