@@ -109,7 +109,7 @@ def load_rows(path: Path) -> LabelledData:
 
 def _read_values(path: Path, reading: Reading) -> Iterator[tuple[str, Any]]:
     """Yield the rows of a file, each behind its place."""
-    ending = path.suffix.casefold()
+    ending = Path(path.name.casefold().removesuffix(".gz")).suffix
     if ending in (".xlsx", ".xlsm", ".xls", ".ods"):
         raise UsageError(f"{path}: labels are not read from a spreadsheet. Save it as CSV UTF-8.")
     if ending == ".parquet":

@@ -18,6 +18,7 @@ from hallulab.simulator.bench.chats import ChatFriedman, ChatReport
 from hallulab.simulator.bench.results import BenchData, BenchReport
 from hallulab.simulator.bench.rows import AnyRow, LevelRow, SpanRow
 from hallulab.simulator.bench.significance import RankTest, SourceTest
+from hallulab.simulator.statistics.differences import ALPHA, adjust_by_holm
 from hallulab.simulator.statistics.intervals import LEAST_FOR_INTERVAL, explain_no_interval
 
 
@@ -42,17 +43,21 @@ def render_finding(report: BenchReport) -> list[str]:
     known = {name: auroc for name, auroc in known.items() if name not in (FLAG_ALL, MAJORITY)}
     if floor is None or not known or report.sweep is not None:
         return []
-    intervals = {}
+    tests: dict[str, tuple[bool, float]] = {}
     for one in report.comparisons:
-        if (one.level, one.metric) == ("response", "auroc") and FLOOR in (one.a, one.b) and one.ci95:
-            low, high = one.ci95
-            intervals[one.b if one.a == FLOOR else one.a] = -high if one.a == FLOOR else low
+        other = one.b if one.a == FLOOR else one.a
+        is_compared = (one.level, one.metric) == ("response", "auroc") and FLOOR in (one.a, one.b)
+        if is_compared and other in known and one.p_value is not None:
+            tests[other] = ((one.difference or 0.0) > 0) == (other == one.a), one.p_value
+    adjusted = dict(zip(tests, adjust_by_holm([p for _, p in tests.values()]), strict=True))
     ranked = sorted(known, key=lambda name: (-known[name], name))
     named = [f"{name} {known[name]:.3f}" for name in ranked[:_RANKED]]
     told = f"AUROC of replies: {', '.join(named)}, counting words ({FLOOR}) {floor:.3f}."
-    if not intervals.keys() & known.keys():
-        return [f"{told} Too few groups to say which are better than counting words beyond the noise."]
-    better = [name for name in ranked if intervals.get(name, 0) > 0]
+    if not tests:
+        few = max(row.groups for row in rows) < LEAST_FOR_INTERVAL
+        why = "Too few groups to say" if few else "The groups do not say"
+        return [f"{told} {why} which are better than counting words beyond the noise."]
+    better = [name for name in ranked if name in tests and tests[name][0] and (adjusted[name] or 0.0) < ALPHA]
     are = "are" if len(better) > 1 else "is"
     return [f"{told} {join_names(better) or 'None'} {are} better than counting words beyond the noise."]
 

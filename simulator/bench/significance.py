@@ -31,7 +31,9 @@ from hallulab.simulator.statistics.intervals import (
     Integers,
     Interval,
     Rounded,
+    compute_jackknife_error,
     compute_plain_interval,
+    compute_t_p_value,
 )
 
 FEWEST = 3
@@ -141,6 +143,8 @@ class DetectorDifference(Frozen):
     n: int
     difference: Rounded | None
     ci95: Interval
+    p_value: float | None = None
+    """Two-sided t test with the interval's error, not adjusted; None without an interval."""
 
 
 class Jackknife:
@@ -168,11 +172,14 @@ def compute_differences(
         first, second = _compute_metrics(one.sample), _compute_metrics(two.sample)
         for metric in _COMPARED:
             x, y = first[metric], second[metric]
-            difference, ci95 = None, None
+            difference, ci95, p_value = None, None, None
             if x is not None and y is not None:
                 difference = x - y
                 left_out = jackknife.leave_out(a, one)[metric] - jackknife.leave_out(b, two)[metric]
                 ci95 = compute_plain_interval(difference, left_out)
+                if ci95 is not None:
+                    error = compute_jackknife_error(left_out)
+                    p_value = compute_t_p_value(difference, error, len(left_out) - 1)
             found.append(
                 DetectorDifference(
                     level=level,
@@ -182,6 +189,7 @@ def compute_differences(
                     n=len(one.sample.labels),
                     difference=difference,
                     ci95=ci95,
+                    p_value=None if p_value is None else float(f"{p_value:.6g}"),
                 )
             )
     return found

@@ -1,12 +1,13 @@
 """A gate for changes: whether a run is worse than a baseline beyond the noise.
 
 A persona's conversations of the run and of the baseline are a pair. If nothing was changed but seeds, the two
-could be exchanged; the paired permutation test of `hallulab.simulator.statistics.intervals` asks how often an
-exchange gives a difference as large. Exchanging all pairs turns the sign of the difference, so the
+could be exchanged; the paired test of `hallulab.simulator.statistics.differences` asks how often flipped
+signs of the pairs give a difference as large. Flipping all turns the sign of the difference, so the
 distribution is symmetric, and half of the two-sided p-value is the one-sided one. It is compared with half of
 the two-sided 5% that all other tests here use. So a chatbot that nobody changed is blocked for its
 hallucinations in at most 2.5% of runs, however many lines are tested, and for the replies that it no longer
-answers in at most 2.5%.
+answers in at most 2.5%; in up to 5% where conversations of run and baseline differ in length
+(docs/studies/gate.md).
 """
 
 from __future__ import annotations

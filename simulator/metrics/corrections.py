@@ -29,6 +29,7 @@ from hallulab.simulator.statistics.intervals import (
 from hallulab.simulator.statistics.prediction_powered import PPIEstimate, estimate_drawn_error, estimate_means
 from hallulab.simulator.statistics.prevalence import (
     DetectorErrors,
+    compute_run_error,
     draw_prevalences,
     solve_by_flags,
     solve_prevalence,
@@ -43,6 +44,8 @@ UNSCORED = "no turn was scored"
 AT_ITS_END = "a number at the end of its range has none"
 SAME = "a number that is the same without each persona has none"
 ONE_PLACE = "all annotations of a chatbot are in conversations with one persona"
+_TIE = 1e-12
+"""Errors below this are none."""
 UNSURE = "where errors are seldom flagged more often than clean replies, nothing bounds the number"
 
 
@@ -255,6 +258,8 @@ def estimate_by_known(rows: Floats, known: DetectorErrors, *, share: bool) -> Nu
     lacking = explain_no_interval(len(rows)) or explain_no_interval(len(rates.groups), "measured group")
     if lacking is None and is_single and totals[2] == totals[0]:
         lacking = AT_ITS_END
+    if lacking is None and value > 0 and not compute_run_error(rows, rates, is_single=is_single) > _TIE:
+        lacking = SAME
     if lacking is not None:
         return Number(value, None, lacking)
     replicates = draw_prevalences(rows, rates, share=share, is_single=is_single)

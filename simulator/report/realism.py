@@ -171,7 +171,8 @@ def read_run_messages(run: RunFolder) -> list[Messages]:
 
 
 NOISE_FLOOR = (
-    "Noise floor: 95% of distances where personas are exchanged between the sides; few users make it wide."
+    "Noise floor: 95% of distances where personas are exchanged between the sides; few users make it wide. "
+    "By chance, up to one measure in twenty is above it."
 )
 
 

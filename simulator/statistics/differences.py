@@ -109,10 +109,16 @@ def _measure_pairs(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind) 
 
 def compute_pseudo_values(first: Sequence[Ratio], second: Sequence[Ratio]) -> Floats:
     """Compute the pseudo-value of each of at least two pairs: P D - (P - 1) D(i), shape (pairs,)."""
-    whole = [over.sum() / under.sum() for over, under in map(split_columns, (first, second))]
-    left_out = leave_out_ratios(first) - leave_out_ratios(second)
-    values: Floats = len(first) * (whole[0] - whole[1]) - (len(first) - 1) * left_out
-    return values
+    return _compute_own_values(first) - _compute_own_values(second)
+
+
+def _compute_own_values(sample: Sequence[Ratio]) -> Floats:
+    """Compute the pseudo-value of each persona of one chatbot; of a single one, its ratio."""
+    over, under = split_columns(sample)
+    if len(sample) == 1:
+        return np.asarray(over / under)
+    whole = over.sum() / under.sum()
+    return np.asarray(len(sample) * whole - (len(sample) - 1) * leave_out_ratios(sample))
 
 
 def flip_signs(values: Floats) -> list[float]:
@@ -158,8 +164,10 @@ def compare_unpaired(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind
     """Compare the ratios of two groups of personas that have nobody, or too few, in common.
 
     The interval has the standard errors of both, and the degrees of freedom of Welch (1947, The
-    generalization of 'Student's' problem, Biometrika 34). The test exchanges personas between the groups: all
-    ways if they are at most `FLIPS`, else that many are drawn, and the p-value is (k + 1) / (n + 1).
+    generalization of 'Student's' problem, Biometrika 34). The test exchanges the personas' pseudo-values
+    between the groups: all ways if they are at most `FLIPS`, else that many are drawn, and the p-value is
+    (k + 1) / (n + 1). With the personas' turns themselves, one of a group with long conversations would weigh
+    more in the other, which a test would find.
 
     >>> one, two = [Ratio(1, 1)] * 2, [Ratio(0, 1)] * 2
     >>> found = compare_unpaired(one, two, "rate")
@@ -174,7 +182,8 @@ def compare_unpaired(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind
         ci95 = _compute_welch_interval(one - two, first, second)
         if ci95 is None and one == two:
             ci95 = _bound_equal(first, second, kind)
-    return Difference(0, one - two, ci95, _exchange_personas(first, second, abs(one - two)))
+    p_value = _exchange_personas(_compute_own_values(first), _compute_own_values(second))
+    return Difference(0, one - two, ci95, p_value)
 
 
 def _compute_welch_interval(
@@ -190,20 +199,20 @@ def _compute_welch_interval(
     return compute_t_interval(difference, math.sqrt(whole), freedom, "plain")
 
 
-def _exchange_personas(first: Sequence[Ratio], second: Sequence[Ratio], observed: float) -> float | None:
-    """Return the two-sided p-value; None where every exchange gives the same distance."""
-    values = split_columns([*first, *second]).T
-    size, own = len(values), len(first)
+def _exchange_personas(first: Floats, second: Floats) -> float | None:
+    """Return the two-sided p-value of a difference of means; None with fewer than three numbers."""
+    values, own = np.concatenate([first, second]), len(first)
+    size = len(values)
     if size < 3:
         return None
-    total = values.sum(axis=0)
+    observed = abs(first.mean() - second.mean())
+    total, tie = values.sum(), _TIE * (np.abs(values).sum() + _TIE)
     exact = math.comb(size, own) <= FLIPS
     hits = drawn = 0
     for chosen in _enumerate_groups(size, own) if exact else _draw_groups(size, own):
         sums = chosen @ values
-        rest = total - sums
-        differences = np.abs(sums[:, 0] / sums[:, 1] - rest[:, 0] / rest[:, 1])
-        hits += int(np.count_nonzero(differences >= observed - _TIE))
+        differences = np.abs(sums / own - (total - sums) / (size - own))
+        hits += int(np.count_nonzero(differences >= observed - tie))
         drawn += len(chosen)
     return hits / drawn if exact else (hits + 1) / (drawn + 1)
 

@@ -219,6 +219,17 @@ def solve_by_flags(rows: Floats, rates: Floats) -> Floats:
     return share
 
 
+def compute_run_error(rows: Floats, rates: ErrorRates, *, is_single: bool) -> float:
+    """Compute the standard error over clusters of what the detector says, less its false alarms.
+
+    Arguments as `draw_prevalences`.
+    """
+    turns, _, said = rows.sum(axis=0)
+    others = rows.sum(axis=0) - rows
+    alarms = rates.value[0] * (1 - said / turns if is_single else 1)
+    return compute_jackknife_error((others[:, 2] - alarms * others[:, 1]) / others[:, 0])
+
+
 def draw_prevalences(rows: Floats, rates: ErrorRates, *, share: bool, is_single: bool = False) -> Floats:
     """Draw solutions of the equation with the uncertainty of the run and of the rates: shape (`RESAMPLES`,).
 
@@ -231,9 +242,7 @@ def draw_prevalences(rows: Floats, rates: ErrorRates, *, share: bool, is_single:
         is_single: whether it is solved for by `solve_by_flags`.
     """
     turns, units, said = rows.sum(axis=0)
-    others = rows.sum(axis=0) - rows
-    alarms = rates.value[0] * (1 - said / turns if is_single else 1)
-    error = compute_jackknife_error((others[:, 2] - alarms * others[:, 1]) / others[:, 0])
+    error = compute_run_error(rows, rates, is_single=is_single)
     said_a_turn = move_by_errors(said / turns, error, draw_t_steps(len(rows) - 1), share=share)
     totals = np.stack([np.ones(RESAMPLES), np.full(RESAMPLES, units / turns), said_a_turn], axis=-1)
     return (solve_by_flags if is_single else solve_prevalence)(totals, rates.drawn)

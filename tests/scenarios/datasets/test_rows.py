@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -125,7 +127,7 @@ def test_a_null_is_a_key_that_is_left_out_and_a_number_may_be_a_name(tmp_path: P
     assert (reply.id, reply.group, reply.question, reply.history, reply.meta) == ("5", "7", "", (), {})
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet"])
 def test_a_table_is_a_file_of_rows(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"mine.{ending}"
     rows = [
@@ -135,10 +137,12 @@ def test_a_table_is_a_file_of_rows(tmp_path: Path, ending: str) -> None:
     if ending == "parquet":
         pq.write_table(pa.Table.from_pylist(rows), path)
     else:
-        with path.open("w", newline="") as file:
-            table = csv.DictWriter(file, list(rows[0]), delimiter="\t" if ending == "tsv" else ",")
-            table.writeheader()
-            table.writerows(rows)
+        text = io.StringIO()
+        table = csv.DictWriter(text, list(rows[0]), delimiter="\t" if ending == "tsv" else ",")
+        table.writeheader()
+        table.writerows(rows)
+        packed = gzip.compress if ending.endswith("gz") else bytes
+        path.write_bytes(packed(text.getvalue().encode()))
     data = load_labelled(str(path))
     assert [(reply.label, reply.spans and reply.spans[0].start) for reply in data] == [
         (True, None), (False, ()), (True, 6),

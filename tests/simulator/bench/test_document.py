@@ -86,6 +86,32 @@ def test_the_finding_sets_detectors_beside_counting_words(
     )
 
 
+def test_several_detectors_are_tested_together() -> None:
+    replies = [reply(*([(0, 5)] if n % 2 else []), group=str(n % 12)) for n in range(24)]
+    judged_by = [
+        evaluation(replies, *[judged(score=0.1 + n % 3 / 10) for n in range(24)], name=name)
+        for name in ("lexical", "c", "d")
+    ]
+    report = measure(judged_by, DATA).report
+    lines = [
+        one.model_copy(update={"difference": -0.1, "p_value": p})
+        for one, p in zip(
+            [one for one in report.comparisons if (one.level, one.metric) == ("response", "auroc")],
+            (0.03, 0.024, 0.9),
+            strict=True,
+        )
+    ]
+    assert [(one.a, one.b) for one in lines] == [("lexical", "c"), ("lexical", "d"), ("c", "d")]
+    [told] = render_headlines(report.model_copy(update={"comparisons": tuple(lines)}))
+    assert told.endswith("c and d are better than counting words beyond the noise.")
+    lines[0] = lines[0].model_copy(update={"p_value": 0.06})
+    lines[1] = lines[1].model_copy(update={"p_value": 0.026})
+    [told] = render_headlines(report.model_copy(update={"comparisons": tuple(lines)}))
+    assert told.endswith("None is better than counting words beyond the noise.")
+    [told] = render_headlines(report)
+    assert told.endswith("The groups do not say which are better than counting words beyond the noise.")
+
+
 def test_what_failed_stands_first() -> None:
     assert printed("d")[0] == "Detector d failed on 4 of 12 replies (33%). Reason: no answer."
 

@@ -83,8 +83,11 @@ def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_
         "errors as often as those, and flags its clean replies as often as clean ones there "
         "(docs/corrected.md).",
         "By d, corrected: no clear winner; by t tests (Holm), no HPT-1 is lower than every other.",
-        "No interval (d: a, b): a number at the end of its range has none.",
+        "No interval (d: a): a number at the end of its range has none; a number that is the same without "
+        "each persona has none.",
+        "No interval (d: b): a number at the end of its range has none.",
         "Set to 0 (d: b): the corrected share of hallucinated turns was below 0.",
+        "No interval (d: all chatbots): a number that is the same without each persona has none.",
         "Not corrected (e): no turn was scored.",
     ]
     assert describe_corrections((), ()) == []

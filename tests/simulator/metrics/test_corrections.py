@@ -107,6 +107,13 @@ def test_a_number_inside_of_its_range_that_does_not_vary_has_another_reason() ->
     assert found.no_interval == "a number that is the same without each persona has none"
 
 
+def test_rates_give_no_interval_where_every_persona_has_the_same() -> None:
+    found, *_ = of([turn("a", persona, spans) for persona in range(8) for spans in (0, 1)], known())
+    assert (found.hpt_1, found.corrected_hpt_1) == (0.5, 0.5)
+    assert (found.corrected_hpt_1_ci95, found.hallucinated_turns_ci95) == (None, None)
+    assert found.no_interval == "a number that is the same without each persona has none"
+
+
 def test_one_annotated_turn_is_too_few() -> None:
     turns = [*TEN, turn("a", 10, 1, 5)]
     assert of(turns, known())[0].source == "planted errors"
@@ -142,7 +149,9 @@ def test_a_share_outside_of_0_and_1_is_clipped_and_said(spans: int, share: float
 def test_a_share_by_planted_errors_is_1_where_all_turns_are_flagged() -> None:
     [found, *_] = of([turn("a", persona, 2) for persona in range(6)], known())
     assert (found.hallucinated_turns, found.clipped, found.hallucinated_turns_ci95) == (1.0, None, None)
-    assert found.no_interval == "a number at the end of its range has none"
+    assert found.no_interval == (
+        "a number at the end of its range has none; a number that is the same without each persona has none"
+    )
 
 
 @pytest.mark.parametrize(

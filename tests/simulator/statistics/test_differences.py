@@ -183,6 +183,12 @@ def test_the_unpaired_test_enumerates_or_draws_all_exchanges() -> None:
     assert compare_unpaired([], other, "rate").difference is None
 
 
+def test_one_hallucination_of_short_conversations_is_no_difference_from_long_ones_without_any() -> None:
+    short, long = ratios((1, 2), *[(0, 2)] * 5), ratios(*[(0, 5)] * 6)
+    assert compare_unpaired(short, long, "rate").p_value == 1.0
+    assert compare_unpaired(long, short, "rate").p_value == 1.0
+
+
 def test_few_unpaired_have_no_interval_and_two_without_hallucinations_have_one() -> None:
     six = ratios(*[(0, 2)] * 6)
     assert compare_unpaired(six[:5], six, "rate").ci95 is None
