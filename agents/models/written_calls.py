@@ -6,27 +6,32 @@ import json
 import re
 from typing import Any
 
-_TAG = r"tool_calls?|\w{1,20}_tool_calls?|function_?calls?|tool_use|tool_code|use_mcp_tool|execute_tool"
+_TAG = r"tool_?calls?|\w{1,20}_tool_calls?|function_?calls?|tool_use|tool_code|use_mcp_tool|execute_tool"
 _CALL = re.compile(
     rf"<(?:\w{{1,20}}:|[|｜]DSML[|｜])?(?:{_TAG})>\s*[\[{{<\w]|<function=[\w.-]{{1,200}}>"
     r"|<(?:[|｜]DSML[|｜])?invoke name=|\[TOOL_CALLS?\]\s*[\[{\w]|\[TOOL_REQUEST\]\s*[\[{]|<\|python_tag\|>"
-    r"|<\|(?:tool_call|tool_calls|tool_call_start|tool_calls_section_begin|tool_call_begin|action_start|start_action)\|?>"
+    r"|<\|(?:tool_call|tool_calls|tool_call_start|tool_calls_section_begin|tool_call_begin|tool_call:begin"
+    r"|action_start|start_action|python_start|tools_prefix)\|?>"
     r"|<\|FunctionCallBegin\|>|<[|｜]tool[▁_]calls?[▁_]begin[|｜]>|<start_function_call>|✿FUNCTION✿"
-    r"|functools\[\{|^Action:[^\n]{1,200}\n+Action Input:|^to=functions\.\w",
+    r"|functools\[\{|^Action:[^\n]{1,200}\n+Action Input:|^Action:\s{0,9}```json|^to=functions\.\w"
+    r"|^\w{1,80}\[ARGS\]\s*\{",
     re.IGNORECASE | re.MULTILINE,
 )
 _ALONE = re.compile(
-    r"\A(?:Thought:.*\n)?Action:[ \t]*\w{1,80}\[[^\n]*\]\Z"
+    r"\A(?:Thought:.*\n)?Action:[ \t]*\w{1,80}(?:\[[^\n]*\]|\([^\n]*\))\Z"
+    r"|\AThoughts?:.*\n(?:Code:\s*```|<code>)"
     r"|\A\[?\w{1,80}(?:\.\w{1,80})?\((?:\w{1,80}=[^\n]*)?\)\]?\Z"
     r"|\A```tool_code\n.*```\Z",
     re.DOTALL,
 )
-"""A text that is nothing but a call: ReAct's, Python's."""
+"""A text that is nothing but a call: ReAct's, Python's, smolagents'."""
+_NAME_FIRST = re.compile(r"\A(?:>>>)?\w[\w.-]{0,80}\n(\{.*\})\Z", re.DOTALL)
+"""A tool's name and its arguments, as GLM-4 and Functionary write them."""
 _CODE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _FENCED = re.compile(r"\A```(?:json|tool_call|tool_code)?[ \t]*\n(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
-_NAMES = frozenset({"name", "tool", "tool_name", "action"})
+_NAMES = ("name", "tool", "tool_name", "action", "function")
 _ARGUMENTS = frozenset({"arguments", "parameters", "args", "input", "action_input", "tool_input"})
-_KEYS = _NAMES | _ARGUMENTS | {"id", "type", "function"}
+_KEYS = {*_NAMES, *_ARGUMENTS, "id", "type"}
 _HOLDERS = ("tool_calls", "function_call")
 _BEFORE = re.compile(r"(?:\A|[.!?:…\n>])\s*\Z")
 
@@ -48,7 +53,8 @@ def writes_call(text: str) -> bool:
 
 
 def _is_call(text: str) -> bool:
-    if _ALONE.match(text):
+    named = _NAME_FIRST.match(text)
+    if _ALONE.match(text) or (named and isinstance(_parse(named[1]), dict)):
         return True
     fenced = _FENCED.match(text) if text.startswith("```") else None
     inner = fenced[1].strip() if fenced else text
@@ -60,18 +66,21 @@ def _is_call(text: str) -> bool:
 
 def _read_calls(text: str) -> list[Any]:
     """Return the JSON values that may be calls: those of a list, of one object, or one a line."""
-    try:
-        found = [json.loads(text)]
-    except (ValueError, RecursionError):
-        try:
-            found = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except (ValueError, RecursionError):
-            return []
+    whole = _parse(text)
+    found = [_parse(line) for line in text.splitlines() if line.strip()] if whole is None else [whole]
     calls: list[Any] = []
     for one in found:
         held = next((one[name] for name in _HOLDERS if name in one), one) if isinstance(one, dict) else one
         calls += held if isinstance(held, list) else [held]
     return calls
+
+
+def _parse(text: str) -> Any:
+    """Return the value of JSON; None: it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _has_call(value: Any) -> bool:
