@@ -161,6 +161,13 @@ async def test_a_model_may_answer_by_another_name_if_always_by_the_same() -> Non
         assert len(await session.text("generate", QUESTION, max_tokens=3, sample=sample)) == 768
 
 
+async def test_an_answer_that_names_no_model_is_of_none() -> None:
+    named = [httpx2.Response(200, json=odd_answer("Hm.", model)) for model in ("", "m-2026", "", "m-2026")]
+    pool, _ = scripted_pool(in_turn(*named))
+    session = pool.session("chatbot")
+    assert [await session.text("generate", QUESTION, sample=sample) for sample in range(4)] == ["Hm."] * 4
+
+
 async def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
