@@ -202,12 +202,14 @@ async def test_a_missing_key_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -
     pool = pool_at(Dead(), url="https://models.example/v1")
     with pytest.raises(
         UsageError,
-        match=r"models\.example/v1 needs an API key: set the environment variable OPENAI_API_KEY",
+        match=r"models\.example/v1 needs an API key: set the environment variable OPENAI_API_KEY \(`api_key",
     ):
         await pool.session("chatbot").text("generate", QUESTION)
 
 
-@pytest.mark.parametrize("url", [LOCAL, "http://localhost:8000/v1", "http://[::1]:8000/v1", ""])
+@pytest.mark.parametrize(
+    "url", [LOCAL, "http://localhost:8000/v1", "http://[::1]:8000/v1", "http://0.0.0.0:8000/v1", ""]
+)
 def test_loopback_needs_no_key(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-others")
     assert Endpoint("m", url).api_key() == "EMPTY"
