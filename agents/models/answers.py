@@ -228,7 +228,7 @@ def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
         content = content["parts"] if isinstance(content.get("parts"), list) else [content]
     calls = message.get("tool_calls") or message.get("function_call")
     if isinstance(content, list) and all(isinstance(part, dict | str) for part in content):
-        calls = calls or any(isinstance(part, dict) and part.get("type") in _CALLS for part in content)
+        calls = calls or any(_name_kind(part) in _CALLS for part in content)
         content = join_parts(content)
     if not isinstance(content, str):
         raise ModelError(f"the model's answer is a {type(content).__name__} and no text.")
@@ -245,7 +245,7 @@ def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
 def _has_thoughts(message: Mapping[str, Any]) -> bool:
     """Return whether a message tells thoughts apart from its text, in whichever field or part."""
     parts, own = message.get("content"), _object(message.get("provider_specific_fields"))
-    if isinstance(parts, list) and any(_object(part).get("type") in _THOUGHT_PARTS for part in parts):
+    if isinstance(parts, list) and any(_name_kind(part) in _THOUGHT_PARTS for part in parts):
         return True
     return any(holder.get(name) for holder in (message, own) for name in _THOUGHTS)
 
@@ -255,9 +255,13 @@ def join_parts(parts: Sequence[Mapping[str, Any] | str]) -> str:
     return "".join(part if isinstance(part, str) else _read_part(part) for part in parts)
 
 
+def _name_kind(part: Any) -> str:
+    return str(_object(part).get("type", "text"))
+
+
 def _read_part(part: Mapping[str, Any]) -> str:
     """Return the text of a part, or its refusal; nothing if it is something else, or a thought."""
-    kind = str(part.get("type", "text")).lower()
+    kind = _name_kind(part).lower()
     if part.get("thought") is True or kind not in _SPOKEN_PARTS:
         return ""
     text = next((part[name] for name in ("text", "content", "refusal") if part.get(name)), "")

@@ -41,13 +41,7 @@ from hallulab.agents.models.transport import (
     asking_before_the_run,
     is_before_the_run,
 )
-from hallulab.agents.models.tries import (
-    Outage,
-    Tries,
-    is_broken_off,
-    is_busy,
-    is_transient,
-)
+from hallulab.agents.models.tries import Outage, Tries, is_broken_off, is_busy, is_transient
 from hallulab.agents.models.unreachable import find_no_handle
 from hallulab.agents.models.wire_settings import ConversationMark
 from hallulab.agents.models.work import waiting_for_model
@@ -356,7 +350,11 @@ class ModelClient:
         except NO_LIST as error:
             if (sentence := find_no_handle(error)) is not None:
                 raise ModelError(f"{self._where} was not asked: {sentence}") from error
-            if not isinstance(error, APIConnectionError) and not is_busy(error) and await self._answers():
+            # A server's own fault (500) may be of the list alone.
+            fails = isinstance(error, APIConnectionError) or (
+                is_busy(error) and getattr(error, "status_code", 0) != 500
+            )
+            if not fails and await self._answers():
                 return
             raise ModelError(describe_no_list(error, self.endpoint)) from error
         name = find_served_name(self.endpoint.model, [*roots, *aliases])

@@ -54,9 +54,11 @@ _ERROR_CODE = re.compile(r"[45]\d\d")
 _QUOTA = re.compile(
     r"insufficient[_ ](?:quota|balance|credit|fund)|current quota|available quota|billing|credit balance"
     r"|out of credit|no credits|more credits|add \d+ credits|payment required|spending limit|arrear"
-    r"|余额不足|欠费",
+    r"|budget (?:has been )?exceeded|exceeded ?budget|over budget|余额不足|欠费|资源包"
+    r"|(?:daily|monthly) (?:free )?(?:allocation|limit|quota)|(?:calls|requests) ?/ ?(?:day|month)",
     re.IGNORECASE,
 )
+_RATE = re.compile(r"rate.?limit|too many requests|qps|访问量过大|限流", re.IGNORECASE)
 _TITLE = re.compile(r"<(?:title|h1)\b[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 _PAGE = re.compile(r"\s{0,64}<(?:!doctype html|html|head|body|h1|center)\b", re.IGNORECASE)
 _XML_WORDS = re.compile(r"<(?:\w{1,20}:)?Message>([^<]{1,300})</", re.IGNORECASE)
@@ -171,7 +173,9 @@ def find_told_error(body: Any) -> ToldError | None:
         return ToldError(status, read_complaint(found), alone)
     if not _tells_an_error(body):
         return None
-    return ToldError(_find_status(body), read_complaint(body), body)
+    words = read_complaint(body)
+    status = _find_status(body) or (429 if _RATE.search(words) else None)
+    return ToldError(status, words, body)
 
 
 def describe_no_completion(status: int, body: Any, text: str) -> str:

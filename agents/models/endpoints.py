@@ -65,8 +65,11 @@ class Endpoint:
         Raises:
             UsageError: the variable is not set, or its value does not fit into a header.
         """
-        variable = self.variable
-        return NO_KEY if variable is None else read_secret(variable, self.base_url or self.model, API_KEY)
+        variable, address = self.variable, self.base_url or self.model
+        if variable is None:
+            return NO_KEY
+        otherwise = f" (`api_key_env: {NO_VARIABLE}` if it takes none)" if self.api_key_env is None else ""
+        return read_secret(variable, address, API_KEY, otherwise)
 
     def read_credentials(self) -> Credentials:
         """Read all that goes along with a request from the environment; see `api_key`."""
@@ -98,7 +101,8 @@ def is_loopback(base_url: str) -> bool:
         return True
     host = urlsplit(base_url).hostname or ""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
+        return address.is_loopback or address.is_unspecified  # servers tell 0.0.0.0 as where they listen
     except ValueError:
         return host == "localhost"
 

@@ -85,6 +85,7 @@ class JoinedCompletion:
         self._choice: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant"}
         self._texts: dict[str, list[str]] = {}
+        self._calls: list[Any] = []
         self._logprobs: list[Any] | None = None
         self._begun = self._has_others = False
         self._index: Any = None
@@ -152,7 +153,7 @@ class JoinedCompletion:
                     raise ValueError("a piece that is no text")
                 self._texts.setdefault(key, []).append(value)
             elif key == "tool_calls" and isinstance(value, list):
-                self._message[key] = _join_calls([*self._message.get(key, ()), *value])
+                self._calls += value
             elif value is not None:
                 self._message[key] = value
         return text or ""
@@ -207,7 +208,8 @@ class JoinedCompletion:
             raise ValueError("a stream without its end")
         texts = {key: join_pieces([one for one in pieces if one]) for key, pieces in self._texts.items()}
         logprobs = {} if self._logprobs is None else {"logprobs": {"content": self._logprobs}}
-        choice = {**self._choice, "message": {**self._message, **texts}, **logprobs}
+        calls = {"tool_calls": _join_calls(self._calls)} if self._calls else {}
+        choice = {**self._choice, "message": {**self._message, **calls, **texts}, **logprobs}
         return {**self._answer, "object": "chat.completion", "choices": [choice]}
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from openai import APIConnectionError, APIStatusError
 
 from hallulab.agents.models.answers import BrokenAnswer
-from hallulab.agents.models.complaints import put_in_one_line, read_complaint
+from hallulab.agents.models.complaints import WHERE, put_in_one_line, read_complaint
 from hallulab.agents.models.endpoints import Endpoint
 from hallulab.agents.models.receiving import read_object
+from hallulab.agents.models.tries import is_busy
 from hallulab.agents.models.unreachable import THROUGH, name_trouble
 from hallulab.scenarios.files.json_text import repair_value
 
 NO_LIST = (APIConnectionError, APIStatusError, BrokenAnswer, ValueError, KeyError, TypeError, AttributeError)
 """Errors of an endpoint that gives no list of models, or no answer."""
+
+_VERSION = re.compile(r"/v\d\w*(?:/|$)")
+"""Where an OpenAI-compatible API usually begins."""
 
 _LONGEST_ROOT = 4096
 """Characters of a `root` at most."""
@@ -70,4 +75,6 @@ def _name_remedy(error: Exception, endpoint: Endpoint) -> str:
         trouble = name_trouble(error)
         if trouble.lasts or trouble.reason.startswith(THROUGH):
             return trouble.remedy
+    elif not _VERSION.search(base) and not is_busy(error):
+        return WHERE
     return "Start a server (hallulab serve MODEL) or correct --base-url."

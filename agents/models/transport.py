@@ -276,7 +276,7 @@ class ModelTransport:
         Many endpoints answer by another name than they are asked by, but always by the same one.
         """
         asked, told = str(call.body.get("model")), found.get("model")
-        if call.routes or not isinstance(told, str):
+        if call.routes or not isinstance(told, str) or not told:
             return None
         before = self._told_models.setdefault((str(url), asked), told)
         if told in (before, asked):

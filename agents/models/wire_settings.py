@@ -187,19 +187,20 @@ def collect_settings(holder: _HasSettings) -> WireSettings:
     )
 
 
-def read_secret(variable: str, address: str, what: str) -> str:
+def read_secret(variable: str, address: str, what: str, otherwise: str = "") -> str:
     """Read a key, or what a header holds, from the environment at the moment of use.
 
     Args:
         address: who gets it, for errors.
         what: `API_KEY`, or `HEADER`.
+        otherwise: another remedy than to set the variable.
 
     Raises:
         UsageError: the variable is not set, or its value does not fit into a header.
     """
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise UsageError(f"{address} needs {what}: set the environment variable {variable}.")
+        raise UsageError(f"{address} needs {what}: set the environment variable {variable}{otherwise}.")
     if (what == API_KEY and " " in value) or not value.isascii() or not value.isprintable():
         flaws = "spaces, letters beyond ASCII" if what == API_KEY else "letters beyond ASCII"
         raise UsageError(

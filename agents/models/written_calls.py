@@ -12,25 +12,30 @@ _CALL = re.compile(
     rf"<(?:\w{{1,20}}:|[|｜]DSML[|｜])?(?:{_TAG})>\s*[\[{{<\w]|<function(?:=| name=)[\w.\"'-]{{1,200}}>"
     r"|<(?:tools?|call|function)>\s*[\[{]|<search(?:_query)?>[^<\n]{1,300}</search"
     r"|<(?:[|｜]DSML[|｜])?invoke name=|\[TOOL_?CALLS?\]\s*[\[{\w]|\[TOOL_REQUEST\]\s*[\[{]|<\|python_tag\|>"
-    r"|<\|(?:tool_call|tool_calls|tool_call_start|tool_calls_section_begin|tool_call_begin|action_start|start_action)\|?>"
+    r"|<\|(?:tool_call|tool_calls|tool_call_start|tool_calls_section_begin|tool_call_begin|tool_call:begin"
+    r"|action_start|start_action|python_start|tools_prefix)\|?>"
     r"|<\|FunctionCallBegin\|>|<[|｜]tool[▁_]calls?[▁_]begin[|｜]>|<start_function_call>|✿FUNCTION✿"
-    r"|functools\[\{|^to=functions\.\w"
-    r"|^\**(?:Action|行动|动作)\**[:：][^\n]{1,200}\n+\**(?:Action Input|行动输入|动作输入)\**[:：]",
+    r"|functools\[\{|^to=functions\.\w|^\w{1,80}\[ARGS\]\s*\{"
+    r"|^\**(?:Action|行动|动作)\**[:：][^\n]{1,200}\n+\**(?:Action Input|行动输入|动作输入)\**[:：]"
+    r"|^Action:\s{0,9}```json",
     re.IGNORECASE | re.MULTILINE,
 )
 _ALONE = re.compile(
-    r"\A(?:Thought:.*\n)?Action:[ \t]*\w{1,80}\[[^\n]*\]\Z"
-    r"|\A\[?\w{1,80}(?:\.\w{1,80})?\((?:\w{1,80}=[^\n]*|\"[^\"\n]*\")?\)\]?\Z"
+    r"\A(?:Thought:.*\n)?Action:[ \t]*\w{1,80}(?:\[[^\n]*\]|\([^\n]*\))\Z"
     r"|\A(?:Thought:.*\n)?Action:\s*```(?:json)?\s*\{.*\}\s*```\Z"
+    r"|\AThoughts?:.*\n(?:Code:\s*```|<code>)"
+    r"|\A\[?\w{1,80}(?:\.\w{1,80})?\((?:\w{1,80}=[^\n]*|\"[^\"\n]*\")?\)\]?\Z"
     r"|\A```tool_code\n.*```\Z",
     re.DOTALL,
 )
-"""A text that is nothing but a call: ReAct's, Python's."""
+"""A text that is nothing but a call: ReAct's, Python's, smolagents'."""
+_NAME_FIRST = re.compile(r"\A(?:>>>)?\w[\w.-]{0,80}\n(\{.*\})\Z", re.DOTALL)
+"""A tool's name and its arguments, as GLM-4 and Functionary write them."""
 _CODE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _FENCED = re.compile(r"\A```(?:json|tool_call|tool_code)?[ \t]*\n(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
-_NAMES = frozenset({"name", "tool", "tool_name", "action", "function"})
+_NAMES = ("name", "tool", "tool_name", "action", "function")
 _ARGUMENTS = frozenset({"arguments", "parameters", "args", "input", "action_input", "tool_input"})
-_KEYS = _NAMES | _ARGUMENTS | {"id", "call_id", "type"}
+_KEYS = {*_NAMES, *_ARGUMENTS, "id", "call_id", "type"}
 _HOLDERS = ("tool_calls", "function_call")
 _LONGEST_LITERAL = 10_000
 _BEFORE = re.compile(r"(?:\A|[.!?:…\n>])\s*\Z")
@@ -54,7 +59,8 @@ def writes_call(text: str) -> bool:
 
 
 def _is_call(text: str) -> bool:
-    if _ALONE.match(text):
+    named = _NAME_FIRST.match(text)
+    if _ALONE.match(text) or (named and isinstance(_parse(named[1]), dict)):
         return True
     fenced = _FENCED.match(text) if text.startswith("```") else None
     inner = fenced[1].strip() if fenced else text
@@ -65,14 +71,9 @@ def _is_call(text: str) -> bool:
 
 
 def _read_calls(text: str) -> list[Any]:
-    """Return the JSON values that may be calls: those of a list, of one object, or one a line."""
-    try:
-        found = [json.loads(text)]
-    except (ValueError, RecursionError):
-        try:
-            found = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except (ValueError, RecursionError):
-            found = [_read_python(text)]
+    """Return the values that may be calls: those of a list, of one object, or one a line."""
+    whole = _parse(text)
+    found = [_parse(line) for line in text.splitlines() if line.strip()] if whole is None else [whole]
     calls: list[Any] = []
     for one in found:
         held = next((one[name] for name in _HOLDERS if name in one), one) if isinstance(one, dict) else one
@@ -80,8 +81,12 @@ def _read_calls(text: str) -> list[Any]:
     return calls
 
 
-def _read_python(text: str) -> Any:
-    """Return the value of a Python literal, such as a dict with single quotation marks; None: it is none."""
+def _parse(text: str) -> Any:
+    """Return the value of JSON, or of Python with its single quotation marks; None: it is neither."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
     try:
         return ast.literal_eval(text) if len(text) <= _LONGEST_LITERAL else None
     except (ValueError, SyntaxError, MemoryError, RecursionError):

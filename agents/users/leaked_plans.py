@@ -33,6 +33,8 @@ _CLEAR = Phrases(
     r"\bin the role of (?:the|an?)\b",
     rf"\bplay (?:the|an?) (?:\w+ )?{_ROLE}\b",
     r"\bmy role is the\b",
+    r"\bplaying the role of\b",
+    r"^as \w+(?: \w+)?, i(?:'d| would| will|'ll) (?:say|ask|reply)\b",
     rf"\bas the {_ROLE}, (?:i (?:will|should|must|need|would|am going|can now)|my next)\b",
     rf"\bi(?:'m| am) the (?:user|customer|human), not the {_BOT}\b",
     rf"\bwe are the {_ROLE}\b",
@@ -65,6 +67,7 @@ _CLEAR = Phrases(
     rf"\w+){{0,3}} (?:{_TEXT}|question)\b",
     rf"\bthe {_ROLE}'s (?:next )?(?:{_TEXT}|question)\b",
     rf"\b{_ROLE}'s next {_TEXT}\b",
+    rf"\b(?:next {_ROLE} {_TEXT}|{_TEXT} from the {_ROLE})\b",
     r"\boutput only the\b",
     r"\bsend (?:the )?(?:message|reply)(?: is)?:? [\"'\u201c]",
     r"\bbest continuation\b",
@@ -89,12 +92,14 @@ _CLEAR = Phrases(
     r"|requires)\b",
     rf"\b{_BOT} under test\b",
     r"\bto simulate an?\b",
+    r"\b(?:test|probe) (?:the|whether the) (?:chat)?bot(?:'s)?\b",
+    r"^[^\w\n]{0,9}ooc\s*:",
     # headings and tags
     r"^[^\w\n]{0,9}(?:thinking|thoughts?|reasoning|scratchpad|internal(?: \w+)?|draft|user|needs?"
     r"|(?:(?:final|my|next|user|possible|suggested|sample|best) )?(?:message|response|reply"
     r"|utterance)(?: to send)?|(?:possible|suggested|next|user|my) question)\s*:",
-    r"^[^\w\n]{0,9}(?:plan|analysis|strategy|next steps?|goals?)\s*:\s*(?:i |ask|the |first|mention|get"
-    r"|keep|stay|express)",
+    r"^[^\w\n]{0,9}(?:plan|analysis|strategy|next steps?|goals?)\s*:\s*(?:i (?!come|go|am|have)|ask|the "
+    r"|first|mention|get|keep|stay|express)",
     r"</?(?:user|customer|message|reply)(?:[ _-](?:message|turn|reply))?>",
 )
 _DIRECTION = re.compile(

@@ -13,30 +13,35 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _NAMES = (
-    r"(?:\w{1,20}_)?think(?:ing)?(?:_\w{1,20})?|thoughts?(?:_process)?|reasoning(?:_content|_process)?|reason"
-    r"|reflexion|reflection|scratchpad|analysis|plan|planning|deliberat(?:e|ion)|cot(?:_\w{1,20})?"
+    r"(?:\w{1,20}_)?think(?:ing)?(?:_\w{1,20})?|thoughts?(?:_process)?|reasoning(?:_content|_process|_scratchpad)?|reason"
+    r"|reflection|scratchpad|analysis|plan|planning|deliberat(?:e|ion)|cot(?:_\w{1,20})?"
     r"|chain_of_thought|(?:inner|internal)_\w{1,20}|ant_?thinking"
-    r"|思[考维維](?:过程|過程|プロセス)?|推[理論](?:过程|過程)?|反思|사고|생각|추론|विचार|सोच|(?:ال)?تفكير|ความคิด"
-    r"|gedanken(?:gang)?|überlegung(?:en)?|denk(?:en|prozess)|gedachten(?:gang)?"
+    r"|思[考维維](?:过程|過程|プロセス|链)?|推[理論](?:过程|過程)?|反思|사고|생각|추론|विचार|تفكير"
+    r"|gedanken(?:gang)?|überlegung(?:en)?|denk(?:en|prozess)"
     r"|pensées?|réflexion|raisonnement|pensamientos?|razonamiento|pensamentos?|raciocínio|ragionamento|pensiero"
-    r"|мысл[иь]|размышлени[ея]|рассуждени[ея]|думк[аи]|міркування|düşünce|考え|思索|思维(?:链|过程)?|सोच|चिंतन"
+    r"|мысл[иь]|размышлени[ея]|рассуждени[ея]|думк[аи]|міркування|düşünce|考え|思索|सोच|चिंतन"
     r"|التفكير|تفکر|חשיבה|ความคิด|চিন্তা|suy[_ ]nghĩ|pemikiran|pensieri|reflexi[óo]n|reflexão|denkproces"
-    r"|gedachten|myśl(?:i|enie)|myšlenky|přemýšlení|gondolatmenet|gândire|tankegang|σκέψ(?:η|εις)"
+    r"|gedachten(?:gang)?|myśl(?:i|enie)|myšlenky|přemýšlení|gondolatmenet|gândire|tankegang|σκέψ(?:η|εις)"
 )
 _KINDS = r"(?:think(?:ing)?|thoughts?|reasoning|inner_prefix)"
 _OPEN, _SHUT = r"(?:<|＜|&lt;|\\u003c)", r"(?:>|＞|&gt;|\\u003e)"
+_SUMMARY = (
+    r"[^\w<>\n]{0,20}(?:(?:show|hide|view|see|click|to|expand|model|internal|chain|of|its|the|my|ai|'?s)\W{1,3}){0,5}"
+    r"(?:think(?:ing)?|thoughts?|reason(?:ing|ed)|思考)(?!\w)"
+)
 _TAG = re.compile(
     rf"(?P<fence>^[ \t]*(?:```+|~~~+))"
     rf"|(?P<ticks>`+)"
     rf"|{_OPEN}\s?(?P<close>\\?/\s?)?(?:\w{{1,20}}:)?(?P<xml>{_NAMES})(?:\s[^<>\n]{{0,200}}?)?(?P<empty>/)?{_SHUT}"
     rf"|[\[【](?P<shut>/)?(?P<bracket>think|thinking|thoughts?|reasoning|思考)[\]】]"
     rf"|(?P<details><details(?:\s[^<>\n]{{0,200}}type=[\"']reasoning[\"'][^<>\n]{{0,200}}>"
-    rf"|[^<>\n]{{0,200}}>\s{{0,9}}<summary>[^<>\n]{{0,40}}(?:think|thought|reason|思考)[^<>\n]{{0,80}}</summary>))"
+    rf"|[^<>\n]{{0,200}}>\s{{0,9}}<summary>{_SUMMARY}[^<>\n]{{0,80}}</summary>))"
     rf"|(?P<undetails></details>)"
     rf"|(?P<begin><[|｜](?:(?:begin|start)[_▁]?(?:of[_▁]?)?)?{_KINDS}(?:[_▁](?:start|begin))?[|｜]>|◁think▷"
-    rf"|<start_of_thought>|<\|channel>(?:thought|thinking|analysis)\b|<unused94>(?:thought)?)"
+    rf"|<start_of_thought>|<\|channel>(?:thought|thinking|analysis)\b|<unused94>(?:thought)?|<\|im_start\|>think\b)"
     rf"|(?P<end><[|｜](?:end[_▁]?(?:of[_▁]?)?|/){_KINDS}[|｜]>|<[|｜]{_KINDS}[_▁]end[|｜]>|<\|inner_suffix\|>"
-    rf"|◁/think▷|<end_of_thought>|<channel\|>|<unused95>|\[BEGIN FINAL RESPONSE\])",
+    rf"|◁/think▷|<end_of_thought>|<channel\|>|<unused95>|<\|im_start\|>answer\b"
+    rf"|\[BEGIN FINAL RESPONSE\])",
     re.IGNORECASE | re.MULTILINE,
 )
 _WRAPPERS = re.compile(
@@ -66,6 +71,13 @@ _TALKED_ABOUT = re.compile(
     re.IGNORECASE,
 )
 """How a sentence about a tag goes on."""
+_ORDINARY = re.compile(r"reason>|plan>|analysis|planning|reflection|deliberation", re.IGNORECASE)
+"""Names of thoughts that are fields of forms, too."""
+_ELEMENT = re.compile(r"<([A-Za-z][\w-]{0,40})>")
+_NO_DATA = frozenset(
+    {"answer", "response", "output", "final", "solution", "message", "div", "p", "span", "body"}
+)
+"""Elements around a whole answer."""
 _FEW_WORDS = 4
 _HEAD = 400
 """Characters of a thought that are looked at."""
@@ -335,6 +347,8 @@ def _begins_thought(text: str, tag: _Tag, end: _Tag | None) -> bool:
         return False
     if tag.family == "details":
         return True
+    if end is not None and _ORDINARY.search(text, tag.start, tag.end) and _is_data(text, tag, end):
+        return False
     content = text[tag.end : min(tag.end + _HEAD, len(text) if end is None else end.start)]
     words = content.split()
     talked_about = _TALKED_ABOUT.match(content) is not None
@@ -353,6 +367,16 @@ def _begins_thought(text: str, tag: _Tag, end: _Tag | None) -> bool:
     if end is None:
         return starts_anew and (content[:1] == "\n" or (attached and not text[tag.start - 1].isspace()))
     return len(words) >= _FEW_WORDS and not talked_about and (starts_anew or attached)
+
+
+def _is_data(text: str, tag: _Tag, end: _Tag) -> bool:
+    """Return whether a sentence goes on behind a few words between tags, or they are a part of XML."""
+    before, after = text[max(0, tag.start - _HEAD) : tag.start], text[end.end : end.end + _HEAD]
+    words = text[tag.end : min(tag.end + _HEAD, end.start)].split()
+    if after.lstrip()[:1].islower() and len(words) < _FEW_WORDS:
+        return True
+    around = (name for name in _ELEMENT.findall(before) if f"</{name}>" in after)
+    return any(name.lower() not in _NO_DATA for name in around)
 
 
 def _find_last_end_alone(text: str, tags: Sequence[_Tag], matched: set[int]) -> int | None:

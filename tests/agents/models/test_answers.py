@@ -87,6 +87,7 @@ def test_what_is_said_to_the_user(message: dict[str, Any], text: str) -> None:
             "nothing but its reasoning",
         ),
         ({"content": ["Hello", 7]}, "is a list and no text"),
+        ({"content": [{"type": {"a": 1}}], "thinking": "He wants money."}, "nothing but its reasoning"),
         ({"content": '{"name": "search", "arguments": {"query": "fee"}}'}, "wrote the call of a tool"),
         ({"content": "<|channel|>commentary to=functions.search<|message|>{}<|call|>"}, "wrote the call"),
         ({"content": None, "tool_calls": [{"id": "c1"}]}, "called a tool"),

@@ -161,6 +161,13 @@ async def test_a_model_may_answer_by_another_name_if_always_by_the_same() -> Non
         assert len(await session.text("generate", QUESTION, max_tokens=3, sample=sample)) == 768
 
 
+async def test_an_answer_that_names_no_model_is_of_none() -> None:
+    named = [httpx2.Response(200, json=odd_answer("Hm.", model)) for model in ("", "m-2026", "", "m-2026")]
+    pool, _ = scripted_pool(in_turn(*named))
+    session = pool.session("chatbot")
+    assert [await session.text("generate", QUESTION, sample=sample) for sample in range(4)] == ["Hm."] * 4
+
+
 async def test_the_key_comes_from_the_environment_and_goes_nowhere_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,12 +201,15 @@ async def test_a_missing_key_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     pool = pool_at(Dead(), url="https://models.example/v1")
     with pytest.raises(
-        UsageError, match=r"models\.example/v1 needs an API key: set the environment variable OPENAI_API_KEY"
+        UsageError,
+        match=r"models\.example/v1 needs an API key: set the environment variable OPENAI_API_KEY \(`api_key",
     ):
         await pool.session("chatbot").text("generate", QUESTION)
 
 
-@pytest.mark.parametrize("url", [LOCAL, "http://localhost:8000/v1", "http://[::1]:8000/v1", ""])
+@pytest.mark.parametrize(
+    "url", [LOCAL, "http://localhost:8000/v1", "http://[::1]:8000/v1", "http://0.0.0.0:8000/v1", ""]
+)
 def test_loopback_needs_no_key(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-others")
     assert Endpoint("m", url).api_key() == "EMPTY"

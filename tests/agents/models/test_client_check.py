@@ -98,6 +98,20 @@ async def test_an_address_that_is_too_long_is_told(surplus: str) -> None:
         await pool.check()
 
 
+@pytest.mark.parametrize("status", [200, 404, 405])
+async def test_an_address_without_a_version_is_told(status: int) -> None:
+    page = httpx2.Response(status, text="<!doctype html><title>Open WebUI</title>")
+    said = await failure(pool_at(httpx2.MockTransport(lambda _: page), url="http://127.0.0.1:9").check())
+    assert said.endswith("). Does the base URL end where an OpenAI-compatible API begins (usually /v1)?")
+
+
+async def test_a_list_of_models_that_fails_alone_does_not_end_the_check() -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return refusal(500) if request.method == "GET" else httpx2.Response(200, json=completion("Yes"))
+
+    await pool_at(httpx2.MockTransport(answer)).check()
+
+
 async def test_check_says_that_nobody_answers() -> None:
     with pytest.raises(
         ModelError, match=f"no OpenAI-compatible endpoint answers at {LOCAL} .*Start a server"

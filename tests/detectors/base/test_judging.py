@@ -124,7 +124,8 @@ async def test_a_missing_key_fails_the_judgement_in_one_sentence(monkeypatch: py
     judgement = await judge(session, work)
     assert (judgement.outcome, judgement.error) == (
         "failed",
-        "https://models.example/v1 needs an API key: set the environment variable OPENAI_API_KEY.",
+        "https://models.example/v1 needs an API key: set the environment variable OPENAI_API_KEY "
+        "(`api_key_env: none` if it takes none).",
     )
 
 

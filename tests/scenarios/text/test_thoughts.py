@@ -111,6 +111,8 @@ def test_a_thought_before_the_reply_is_left_out(form: str) -> None:
         (f"{FINAL}It is 3 €.<|return|>", "It is 3 €."),
         ('<|channel|>final <|constrain|>json<|message|>{"fee": 3}', '{"fee": 3}'),
         (f"<think>{THOUGHT}</think><answer>{REPLY}</answer>", REPLY),
+        ("<think />It is 3 €.", "It is 3 €."),
+        (f"<|im_start|>think\n{THOUGHT}<|im_end|>\n<|im_start|>answer\n{REPLY}", REPLY),
         ("One.\n</think>\nTwo.\n</think>\nThree.", "Three."),
     ],
 )
@@ -162,6 +164,9 @@ def test_nothing_is_left_of_a_thought_alone_even_without_its_end(form: str) -> N
         "Its template begins with `<|channel|>analysis<|message|>`.",
         "```\n<|channel|>analysis<|message|>\n```\nThat is harmony.",
         "Gemma switches it on with <|think|>.",
+        "<reason>Damaged</reason> is the field to fill in. It costs 3 €.",
+        "In XML: <order><reason>damaged by water again</reason></order>.",
+        "<details><summary>What we think</summary>We think it is fine.</details>\nIt costs 3 €.",
         "  It costs 3 €.\n",
         "",
     ],
