@@ -22,6 +22,8 @@ _NUMBERED = re.compile(
     r"(?:retrieved[ _-]?)?(?:contexts?|passages?|docs?|documents?|chunks?|evidence)[ _.\[-]?\d{1,3}\]?",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"[.?!。？！]\s*$|(?:\S+\s+){4}\S")
+"""The end of a sentence, or more words than a name has."""
 _SAID = frozenset(map(fold_name, NAMES["text"]))
 
 
@@ -80,6 +82,12 @@ def is_header(names: Iterable[str], mapping: Mapping[str, str] | None = None) ->
     except FormatError:
         return False
     return True
+
+
+def is_later_header(names: Iterable[str], mapping: Mapping[str, str] | None = None) -> bool:
+    """Return whether a row that is not the first may be a header: it has the names, and no sentences."""
+    listed = list(names)
+    return is_header(listed, mapping) and not any(map(_SENTENCE.search, listed))
 
 
 def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:

@@ -18,8 +18,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hallulab.scenarios.chats.cells import is_nothing
-from hallulab.scenarios.chats.evidence import FoundEvidence, build_passages, extract_evidence, require_words
-from hallulab.scenarios.chats.message_parts import MessageParts, read_parts, shorten_value
+from hallulab.scenarios.chats.evidence import (
+    FoundEvidence,
+    are_messages,
+    build_passages,
+    extract_evidence,
+    require_words,
+)
+from hallulab.scenarios.chats.message_parts import SILENT, MessageParts, read_parts, shorten_value
 from hallulab.scenarios.chats.reading import NAMES, Reading, fold_keys, fold_name, fold_names
 from hallulab.scenarios.chats.values import FormatError, NoWordsError, get_object, get_text
 from hallulab.scenarios.text.thoughts import leave_out_thoughts
@@ -55,6 +61,8 @@ _SHOWN = {
     **dict.fromkeys(_DELETED, True),
 }
 """Name → the truth value with which a message is not shown to the user."""
+_THOUGHT = {"channel": ("analysis",), **dict.fromkeys(("type", "messagetype"), SILENT)}
+"""Name → the values of a message that is no word of the speaker; gpt-oss has a channel for these."""
 _TRUTHS = {True: ("true", "yes", "1", "t", "y"), False: ("false", "no", "0", "f", "n")}
 _JOINT = "\n\n"
 _STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
@@ -274,6 +282,8 @@ def note_speakers(bots: Collection[str], reading: Reading) -> None:
 def find_hidden(message: Mapping[str, Any]) -> str | None:
     """Return what a message is that the user does not see, as it says itself; None: the user sees it."""
     for name, one in message.items():
+        if isinstance(one, str) and fold_name(one) in _THOUGHT.get(fold_name(name), ()):
+            return "thoughts of a model"
         shown = _SHOWN.get(fold_name(name))
         if shown is not None and str(one).strip().casefold() in _TRUTHS[shown]:
             return DELETED if fold_name(name) in _DELETED else INTERNAL
@@ -306,7 +316,7 @@ def find_evidence(value: Mapping[str, Any], *, beside: bool = False) -> tuple[Fo
         own = fold_keys(place)
         for key in NAMES["passages"]:
             given = own.get(fold_name(key))
-            if not given or is_nothing(given) or not (sure or _is_told(given)):
+            if not given or is_nothing(given) or are_messages(given) or not (sure or _is_told(given)):
                 continue
             found = tuple(extract_evidence(given, key))
             require_words(found, key)

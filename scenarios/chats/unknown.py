@@ -10,7 +10,7 @@ from typing import Any
 from hallulab.scenarios.chats.chat_format import FileStart
 from hallulab.scenarios.chats.csv import find_encoding, find_separator
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.row_kinds import is_header
+from hallulab.scenarios.chats.row_kinds import is_header, is_later_header
 from hallulab.scenarios.chats.turns import find_role
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.text.wording import join_names, shorten_line
@@ -163,7 +163,7 @@ def _suggest_mapping(names: Iterable[str]) -> str:
 def _describe_text(text: str) -> str:
     lines = text.splitlines()[:_LINES]
     for number in range(1, len(lines)):
-        if is_header(find_separator(lines[number : number + 2])[1]):
+        if is_later_header(find_separator(lines[number : number + 2])[1]):
             return f"its header seems to be line {number + 1}. Delete the lines before it."
     separator, header = find_separator(lines)
     if len(header) < 2:

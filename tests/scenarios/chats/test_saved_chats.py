@@ -109,6 +109,35 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
     "a quotation in a table": (
         "a.csv", f'input,output\n{Q},"""{A}"""\n', None, [[(Q, f'"{A}"', [])]],
     ),
+    "thoughts in a channel of gpt-oss": (
+        "a.jsonl", said(USER, {**BOT, "channel": "analysis", "content": "800?"}, {**BOT, "channel": "final"}),
+        None, BARE,
+    ),
+    "thoughts in a row": (
+        "a.csv", f"session,role,type,content\ns,user,text,{Q}\ns,bot,thinking,800?\ns,bot,text,{A}\n",
+        None, BARE,
+    ),
+    "pages that are only named": (
+        "a.jsonl",
+        [{"messages": [USER, BOT], "search_results": [{"title": "Fees", "url": "https://a.b"}]}],
+        None, BARE,
+    ),
+    "a dialogue in place of passages": (
+        "a.jsonl", [{"question": R, "answer": B, "context": [USER, BOT]}], None, [[(R, B, [])]],
+    ),
+    "a dialogue in place of passages, beside messages": (
+        "a.jsonl", [{"messages": [USER, {**BOT, "context": [USER]}], "context": [USER2]}], None, BARE,
+    ),
+    "a message that is there twice": (
+        "a.csv",
+        f"session,message_id,role,content\ns,1,user,{Q}\ns,2,bot,{A}\ns,2,bot,{A}\n", None, BARE,
+    ),
+    "two tables in one file": (
+        "a.csv", f"session,question,answer\ns,{Q},{A}\nsession,question,answer\ns,{R},{B}\n", None, TWO,
+    ),
+    "names in full width, and with an accent apart": (
+        "a.csv", f"ｑｕｅｓｔｉｏｎ,re\u0301ponse\n{Q},{A}\n", "reply=r\u00e9ponse", BARE,
+    ),
     "messages that were deleted, in a table": (
         "a.csv", f"session,role,content,is_deleted\ns,user,{Q},0\ns,bot,No.,1\ns,bot,{A},0\n", None, BARE,
     ),
@@ -150,6 +179,15 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "a number of a conversation that a spreadsheet rounded": (
         "a.csv", f"session,question,answer\n1.23E+18,{Q},{A}\n1.23E+18,{R},{B}\n",
         "'1.23E+18' is a number that a spreadsheet has rounded, so its rows may be of several conversations.",
+    ),
+    "an identifier that may be that of a conversation": (
+        "a.csv", f"id,role,content\n1,user,{Q}\n1,bot,{A}\n2,user,{R}\n2,bot,{B}\n",
+        "`id`: '1' is there several times. If it says of which conversation a message is, say so: --map "
+        "session=id; else delete that column.",
+    ),
+    "a conversation with columns": (
+        "a.csv", f"0.role,0.text,1.role,1.text\nuser,{Q},assistant,{A}\n",
+        "it has the columns 0.role, 0.text, 1.role, 1.text, separated by `,`, in which no message",
     ),
     "a speaker that is an object": (
         "a.jsonl", said({"author": {"type": "user"}, "content": Q}),
@@ -211,27 +249,51 @@ def test_a_saved_chat_that_is_not_known_is_refused_with_the_remedy(kind: str, tm
         read(tmp_path, name, held)
 
 
-@pytest.mark.parametrize(
-    ("table", "note"),
-    [
-        (
-            f"session,question,answer\ns,{Q},{A}\n,{R},{B}\n",
-            "Rows without a conversation (`session`), each of which is one of its own: 1.",
-        ),
-        (
-            f"session,chatbot,question,answer\ns,x,{Q},{A}\ns,y,{R},{B}\n",
-            "Conversations whose rows name several chatbots, of which the first counts: 1.",
-        ),
-        (
-            f"session,role,content\ns,user,{Q}\ns,Bot,{A}\ns,agent,{B}\ns,bot,{B}\n",
-            "Messages of `bot` and `agent` are all replies. If one of them is no chatbot, such as a human "
-            "agent, leave its messages out.",
-        ),
-    ],
-    ids=["a merged cell", "two chatbots", "a person after the bot"],
-)
-def test_what_is_doubtful_in_a_table_is_told(table: str, note: str, tmp_path: Path) -> None:
-    assert read(tmp_path, "a.csv", table)[1].notes == [note]
+NOTED: dict[str, tuple[str, Any, str]] = {
+    "a merged cell": (
+        "a.csv", f"session,question,answer\ns,{Q},{A}\n,{R},{B}\n",
+        "Rows without a conversation (`session`), each of which is one of its own: 1.",
+    ),
+    "two chatbots": (
+        "a.csv", f"session,chatbot,question,answer\ns,x,{Q},{A}\ns,y,{R},{B}\n",
+        "Conversations whose rows name several chatbots, of which the first counts: 1.",
+    ),
+    "a person after the bot": (
+        "a.csv", f"session,role,content\ns,user,{Q}\ns,Bot,{A}\ns,agent,{B}\ns,bot,{B}\n",
+        "Messages of `bot` and `agent` are all replies. If one of them is no chatbot, such as a human agent, "
+        "leave its messages out.",
+    ),
+    "two agents": (
+        "a.jsonl", said(USER, {**BOT, "name": "x"}, {**BOT, "name": "y"}),
+        "Messages of `x` and `y` are all replies. If one of them is no chatbot, such as a human agent, leave "
+        "its messages out.",
+    ),
+    "a message that was edited": (
+        "a.csv", f"session,message_id,role,content\ns,1,user,{Q}\ns,2,bot,{A}\ns,2,bot,{B}\n",
+        "Messages with the `message_id` of an earlier one, and other words: both were read: 1.",
+    ),
+    "conversations from new to old": (
+        "a.csv",
+        "".join(["session,role,content\n", *(
+            f"{s},bot,{B}\n{s},user,{R}\n{s},bot,{A}\n{s},user,{Q}\n" for s in "st")]),
+        "The first message is the assistant's, and the last one the user's: if the file runs from new to "
+        "old, sort it from old to new.",
+    ),
+    "a message without a time, among others that are not in order": (
+        "a.jsonl", said({**USER, "created_at": 2}, {**BOT, "created_at": 1}, USER2),
+        "Some messages have no time, so messages stand as in the file (messages).",
+    ),
+    "a dialogue in place of passages": (
+        "a.jsonl", [{"question": R, "answer": B, "context": [USER, BOT]}],
+        "`context` has messages, and no passages: it was not read.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NOTED)
+def test_what_is_doubtful_is_told(kind: str, tmp_path: Path) -> None:
+    name, held, note = NOTED[kind]
+    assert read(tmp_path, name, held)[1].notes == [note]
 
 
 def test_of_excel_the_sheet_and_the_row_with_a_known_header_are_read(tmp_path: Path) -> None:
