@@ -19,8 +19,10 @@ from typing import Any, Literal
 
 from hallulab.scenarios.chats.cells import is_nothing
 from hallulab.scenarios.chats.evidence import (
+    WORDS,
     FoundEvidence,
     are_messages,
+    are_names,
     build_passages,
     extract_evidence,
     require_words,
@@ -39,7 +41,7 @@ _SPEAKERS: Mapping[Role, str] = {
     "user": "user human prompter customer client visitor question human_message human_message_chunk end_user "
     "user_message",
     "assistant": "assistant answer gpt bot chatbot chatgpt model ai agent llm bing bard claude gemini gpt3 "
-    "gpt4 gpt-3.5 gpt-4 gpt-4o ai_message ai_message_chunk ai_assistant virtual_assistant machine "
+    "gpt4 gpt-3.5 gpt-4 gpt-4o ai_message ai_message_chunk ai_assistant ai_agent virtual_assistant machine "
     "assistant_message bot_message api_message",
     "call": "function_call tool_call tool_calls",
     "tool": "tool function observation ipython tool_message function_message tool_response tool_result "
@@ -63,6 +65,8 @@ _SHOWN = {
 """Name → the truth value with which a message is not shown to the user."""
 _THOUGHT = {"channel": ("analysis",), **dict.fromkeys(("type", "messagetype"), SILENT)}
 """Name → the values of a message that is no word of the speaker; gpt-oss has a channel for these."""
+_SOURCES = ("sources", "references", "docs")
+"""Names of sources, of which only those with words are evidence. What `citations` quote may be the reply."""
 _TRUTHS = {True: ("true", "yes", "1", "t", "y"), False: ("false", "no", "0", "f", "n")}
 _JOINT = "\n\n"
 _STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
@@ -321,7 +325,20 @@ def find_evidence(value: Mapping[str, Any], *, beside: bool = False) -> tuple[Fo
             found = tuple(extract_evidence(given, key))
             require_words(found, key)
             return found
+        for key in _SOURCES:
+            found = _find_quoted(own.get(key), key)
+            if found:
+                return found
     return ()
+
+
+def _find_quoted(given: Any, key: str) -> tuple[FoundEvidence, ...]:
+    """Return the sources of a reply that are there with their words; most only have names and addresses."""
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+        return ()
+    quoted = [one for one in given if fold_keys(one).keys() & set(WORDS)]
+    found = tuple(extract_evidence(quoted, key)) if quoted else ()
+    return () if are_names(one.text for one in found) else found
 
 
 def _is_told(given: Any) -> bool:

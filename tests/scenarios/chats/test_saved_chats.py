@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -44,6 +46,26 @@ def mastra(role: str, at: int, *parts: dict[str, Any]) -> dict[str, Any]:
     content = {"format": 2, "parts": parts, "content": "?"}
     return {"id": str(at), "threadId": "s", "role": role, "createdAt": at, "content": content}
 
+
+def words(role: str, text: str) -> list[dict[str, Any]]:
+    return [{"role": role, "parts": [{"type": "text", "content": text}]}]
+
+
+def write_csv(*rows: tuple[Any, ...]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows(
+        [json.dumps(one) if isinstance(one, dict) else one for one in row] for row in rows
+    )
+    return text.getvalue()
+
+
+LOGFIRE = write_csv(
+    ("trace_id", "span_id", "parent_span_id", "start_timestamp", "attributes"),
+    ("1", "2", "", "2026-10-01T09:30:00Z", {
+        "gen_ai.operation.name": "chat", "gen_ai.input.messages": words("user", Q),
+        "gen_ai.output.messages": words("assistant", A)}),
+    ("1", "3", "2", "2026-10-01T09:30:01Z", {"gen_ai.operation.name": "execute_tool", "tool_response": P}),
+)  # fmt: skip
 
 READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
     "a session of OpenAI's Agents SDK": (
@@ -128,6 +150,31 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
     "a dialogue in place of passages, beside messages": (
         "a.jsonl", [{"messages": [USER, {**BOT, "context": [USER]}], "context": [USER2]}], None, BARE,
     ),
+    "sources of a message with their words": (
+        "a.jsonl", said(USER, {**BOT, "sources": [{"title": "fees.md", "content": P}]}), None, ONE,
+    ),
+    "sources of a message that are only named, and words of the reply that are cited": (
+        "a.jsonl", said(USER, {**BOT, "sources": [{"title": "F", "url": "u"}], "citations": [{"text": A}]}),
+        None, BARE,
+    ),
+    "passages beside the reply of a trace": (
+        "a.json",
+        {"id": "1", "run_type": "chain", "inputs": {"input": Q},
+         "outputs": {"answer": A, "context": [{"page_content": P}]}},
+        None, ONE,
+    ),
+    "passages beside the question of a trace": (
+        "a.json",
+        {"id": "1", "run_type": "chain", "inputs": {"input": Q, "context": P}, "outputs": {"answer": A}},
+        None, ONE,
+    ),
+    "names of passages beside the reply of a trace": (
+        "a.json",
+        {"id": "1", "run_type": "chain", "inputs": {"input": Q},
+         "outputs": {"answer": A, "documents": ["a.md"]}},
+        None, BARE,
+    ),
+    "a table of Logfire": ("a.csv", LOGFIRE, None, ONE),
     "a message that is there twice": (
         "a.csv",
         f"session,message_id,role,content\ns,1,user,{Q}\ns,2,bot,{A}\ns,2,bot,{A}\n", None, BARE,
