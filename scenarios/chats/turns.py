@@ -66,7 +66,7 @@ _SHOWN = {
 _THOUGHT = {"channel": ("analysis",), **dict.fromkeys(("type", "messagetype"), SILENT)}
 """Name → the values of a message that is no word of the speaker; gpt-oss has a channel for these."""
 _SOURCES = ("sources", "references", "docs")
-"""Names of sources, of which only those with words are evidence. What `citations` quote may be the reply."""
+"""Names of sources, of which only those with words are evidence; `citations` may quote the reply."""
 _TRUTHS = {True: ("true", "yes", "1", "t", "y"), False: ("false", "no", "0", "f", "n")}
 _JOINT = "\n\n"
 _STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
