@@ -222,7 +222,12 @@ def read_reply_beside(
     spoken = [one for one in said if one.role != "system"]
     if spoken and spoken[-1].role == "assistant" and "reply" not in reading.mapping:
         return []
-    name = "choices" if value.get("choices") else reading.choose(tuple(names), "reply").get("reply")
+    if value.get("choices"):
+        name: str | None = "choices"
+    elif find_role(value.get("message")) == "assistant":  # of Ollama
+        name = "message"
+    else:
+        name = reading.choose(tuple(names), "reply").get("reply")
     if name is None or is_nothing(value[name]):
         return []
     found = read_reply(value[name], name, reading)

@@ -52,12 +52,12 @@ class MessageTree:
             FormatError: another message has the same one before it, or several of an unnamed one have none.
         """
         name = _find_parent(cells)
-        if name is None:
-            return
         touched = []
         if id := next((name for name in cells if fold_name(name) in _IDS), None):
             touched.append((session, convert_to_text(cells[id])))
             self._ids.add(touched[0])
+        if name is None:  # of JSON, the first message may lack it
+            return
         if is_nothing(cells[name]):
             self._firsts += 1
         else:

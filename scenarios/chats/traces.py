@@ -275,12 +275,11 @@ def _find_beside(spans: Sequence[TraceSpan], reading: Reading) -> tuple[FoundEvi
     """Return the passages that the root span has beside its reply, or beside the message."""
     for span in spans:
         for what, given in (("reply", span.gave), ("user", span.given)) if span.root else ():
-            value, found = unpack_cell(given), ()
+            value = unpack_cell(given)
             with suppress(FormatError):  # names of passages are no evidence, and no flaw of a trace
-                found = find_evidence(value, beside=True) if isinstance(value, Mapping) else ()
-            if found:
-                reading.take("passages", f"{span.names.get(what, what)} (context)")
-                return found
+                if isinstance(value, Mapping) and (found := find_evidence(value, beside=True)):
+                    reading.take("passages", f"{span.names.get(what, what)} (context)")
+                    return found
     return ()
 
 

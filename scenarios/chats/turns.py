@@ -150,6 +150,11 @@ def build_turns(chat: Iterable[ChatMessageRecord], *, as_said: bool = False) -> 
     )
 
 
+def says_role(message: Mapping[str, Any]) -> bool:
+    """Return whether a message says who speaks, known or not."""
+    return any(message.get(key) is not None for key in _ROLE_KEYS)
+
+
 def find_role(message: Any) -> Role | None:
     """Return who speaks in a message; None: that is not known."""
     if not isinstance(message, Mapping):

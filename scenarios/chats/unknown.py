@@ -17,6 +17,8 @@ from hallulab.scenarios.text.wording import join_names, shorten_line
 
 _TABLE = "Make it a table with a row a message: columns session_id, role, content and time"
 
+_MAP = "--map user=NAME,reply=NAME"
+
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "it is a ZIP archive. Unpack it, and give the file in it"),
     (b"\xd0\xcf\x11\xe0", "it is a file of an old Excel or Word (.xls, .doc). Save it as .xlsx, or as CSV"),
@@ -94,8 +96,8 @@ def _describe_object(value: Mapping[str, Any]) -> str:
             f"it holds columns ({shorten_line(', '.join(value))}), and not rows. Write a JSON object a row "
             "(pandas: `to_json(orient='records')`)."
         )
-    keys = shorten_line(", ".join(value)) or "(none)"
-    seen = f"its first object has the keys {keys}, in which no chat is known"
+    names = shorten_line(", ".join(value)) or "(none)"
+    seen = f"its first object has the keys {names}, in which no chat is known"
     lists = dict(_find_lists(value, "", _DEEPEST))
     messages = [path for path, listed in lists.items() if all(map(find_role, listed[:2]))]
     if len(messages) == 1:
@@ -106,6 +108,9 @@ def _describe_object(value: Mapping[str, Any]) -> str:
             f"{seen}, for it has several lists of messages, such as {told}. Write each as an object: "
             '{"messages": […]}; or say which of them counts: --map messages=NAME.'
         )
+    asked = _suggest_mapping(value)
+    if asked != _MAP:  # a message or a reply is known
+        return f"{seen}. Say what they are: {asked}."
     chats = [path for path, listed in lists.items() if _holds_chats(listed)]
     if chats:
         return f"{seen}. If `{chats[0]}` has the conversations, give that list alone."
@@ -115,7 +120,7 @@ def _describe_object(value: Mapping[str, Any]) -> str:
             f"{seen}. If `{path}` has its messages, it is not known who speaks in them "
             f"({shorten_line(', '.join(listed[0]))}). {_TABLE}."
         )
-    return f"{seen}. Say what they are: {_suggest_mapping(value)}."
+    return f"{seen}. Say what they are: {asked}."
 
 
 def _find_lists(value: Any, path: str, levels: int) -> Iterator[tuple[str, list[Any]]]:

@@ -48,7 +48,7 @@ ELSEWHERE = {
         compare_side_by_side require_measured find_format
         list_entries count_all_verdicts collect_places
         list_in list_objects get_object get_text convert_to_text recognize_object is_reply read_text
-        is_span_row find_hidden note_speakers require_unique is_part is_item is_header
+        is_span_row find_hidden says_role note_speakers require_unique is_part is_item is_header
         is_later_header list_names choose_columns
         require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
         read_counts fold_name fold_names parse_mapping place_in is_known find_encoding any_of compile_any

@@ -18,6 +18,7 @@ from hallulab.scenarios.errors import UsageError
 from tests.scenarios.chats.test_field_files import (
     BARE,
     BOT,
+    BOT2,
     ONE,
     TWO,
     USER,
@@ -103,6 +104,16 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
             {"role": "tool_call_result", "name": "find", "result": P, "time": 3}]},
         None, ONE,
     ),
+    "DeepSeek's export": (
+        "a.json",
+        [{"id": "s", "mapping": {
+            "root": {"parent": None, "message": None},
+            "1": {"parent": "root", "message": {"fragments": [{"type": "REQUEST", "content": Q}]}},
+            "2": {"parent": "1", "message": {"model": "m", "fragments": [
+                {"type": "THINK", "content": "800?"}, {"type": "RESPONSE", "content": A}]}}}}],
+        None, BARE,
+    ),
+    "a request to Ollama, and its answer": ("a.jsonl", [{"messages": [USER], "message": BOT}], None, BARE),
     "what was said aloud": (
         "a.jsonl",
         said({"role": "user", **spoken("input_audio", Q)}, {"role": "assistant", **spoken("audio", A)}),
@@ -266,6 +277,19 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     ),
     "a message with an unknown name, and a reply": (
         "a.json", [{"message": Q, "response": A}], "Say what they are: --map user=message.",
+    ),
+    "a message with an unknown name, a reply and a list": (
+        "a.json", [{"message": Q, "response": A, "found": [{"text": P}]}], "are: --map user=message.",
+    ),
+    "several tries of a reply to a message that has none before it": (
+        "a.json",
+        [{"id": "1", "chatId": "s", **USER}, {"id": "2", "parentId": "1", "chatId": "s", **BOT},
+         {"id": "3", "parentId": "1", "chatId": "s", **BOT2}],
+        "`parentId`: several messages have '1' before them, so they are a tree",
+    ),
+    "an export with something else in place of messages": (
+        "a.json", {"conversations": [{"title": "Fees", "responses": []}]},
+        "`conversations` is no list of messages: ",
     ),
     "a list of lists": (
         "a.json", [[USER, BOT]], 'it is a list of lists. Write each as an object: {"messages": […]}.',
