@@ -203,6 +203,10 @@ def _read_row(cells: Mapping[str, Any], columns: Columns, reading: Reading) -> d
     if columns.kind == DIALOGUE:
         beside = {name: unpack_cell(one) for name, one in cells.items() if name not in columns.names.values()}
         said += read_reply_beside(beside, beside, said, reading)
+    for one in said:
+        if one.evidence and not is_item(cells):
+            name = columns.names[columns.kind[0] if columns.kind != MESSAGE else "text"]
+            reading.take("passages", f"{name} ({'tool results' if one.role == 'tool' else 'context'})")
     evidence = _read_passages(found.get("passages"), columns, reading) or _find_beside(cells, found, reading)
     # Evidence in the row of a user's message is that of the reply after it.
     last = next((at for at in reversed(range(len(said))) if said[at].role == "assistant"), len(said) - 1)

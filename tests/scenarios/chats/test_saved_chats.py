@@ -367,6 +367,32 @@ def test_what_is_doubtful_is_told(kind: str, tmp_path: Path) -> None:
     assert read(tmp_path, name, held)[1].notes == [note]
 
 
+TOLD: dict[str, tuple[str, Any, str]] = {
+    "a row a message": (
+        "a.json", [USER, {"role": "tool", "content": P}, BOT],
+        "role ← role, text ← content, passages ← content (tool results)",
+    ),
+    "a row a conversation": (
+        "a.json", [{"chat": json.dumps([USER, {"role": "tool", "content": P}, BOT])}],
+        "messages ← chat, passages ← chat (tool results)",
+    ),
+    "a row an exchange": (
+        "a.json", [{"input": [USER, {"role": "tool", "content": P}], "output": A}],
+        "user ← input, reply ← output, passages ← input (tool results)",
+    ),
+    "a session of OpenAI's Agents SDK": (
+        "a.json", [USER, GAVE, BOT], "role ← role, text ← content, passages ← row (function_call_output)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_it_is_said_where_passages_of_tools_stand(kind: str, tmp_path: Path) -> None:
+    name, held, told = TOLD[kind]
+    found, reading = read(tmp_path, name, held)
+    assert (found, reading.describe()) == (ONE, told)
+
+
 def test_of_excel_the_sheet_and_the_row_with_a_known_header_are_read(tmp_path: Path) -> None:
     book = Workbook()
     book.active.append(["About these chats"])
