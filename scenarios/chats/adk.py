@@ -13,7 +13,7 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recog
 from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns, note_speakers
+from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import get_object, get_text, list_in, list_objects
 from hallulab.scenarios.transcript import Conversation
 
@@ -22,15 +22,13 @@ _USER = "user"
 
 def _read_session(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     """Make a conversation of the events with words, calls and results; of a stream, the whole ones."""
-    messages, bots = list[dict[str, Any]](), dict[str, None]()
+    messages = list[dict[str, Any]]()
     for event in list_objects(value, "events"):
         author, parts = str(event.get("author")), list_in(get_object(event, "content"), "parts")
         if not parts or event.get("partial") is True:
             continue
-        if author != _USER and any(get_text(part, "text") for part in parts):
-            bots[author] = None
-        messages.append({"role": _USER if author == _USER else "assistant", "content": parts})
-    note_speakers(bots, reading)
+        role = _USER if author == _USER else "assistant"
+        messages.append({"role": role, "name": author, "content": parts})
     about = ChatContext(id=get_text(value, "id"))
     return build_conversation(build_turns(read_said(messages, "events", reading)), about, name)
 

@@ -13,7 +13,7 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recog
 from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns, note_speakers
+from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import convert_to_text, get_text, list_objects
 from hallulab.scenarios.transcript import Conversation
 
@@ -24,8 +24,6 @@ _WORDS = ("TextMessage", "MultiModalMessage", "ToolCallSummaryMessage", "Structu
 def _read_result(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     """Make a conversation of what agents said; their thoughts, and what ends them, are no words."""
     messages = [one for message in list_objects(value, "messages") for one in _convert(message)]
-    bots = dict.fromkeys(one["name"] for one in messages if one["role"] == "assistant" and one["content"])
-    note_speakers(bots, reading)
     turns = build_turns(read_said(messages, "messages", reading))
     return build_conversation(turns, ChatContext(id=get_text(value, "id")), name)
 

@@ -1,4 +1,4 @@
-"""ChatGPT's export, `conversations.json`: a tree of messages; `current_node` is the last one shown."""
+"""Exports of ChatGPT and DeepSeek: trees of messages, of which `current_node` is the last one shown."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hallulab.scenarios.transcript import Conversation
 
 _SILENT = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context", "system_error")
 _TEXT = ("text", "result")
+_FRAGMENTS = {"REQUEST": "user", "RESPONSE": "assistant"}
 _CITED = re.compile(" ?\ue200[^\ue200\ue201]*\ue201")
 """A mark of ChatGPT's for a source or a picture, which its pages show as a link."""
 
@@ -30,7 +31,9 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     path = follow_branch(nodes, value.get("current_node"), "parent", reading)
     messages = [message for id in path if isinstance(message := nodes[id].get("message"), Mapping)]
     said = read_said([one for message in messages if (one := _convert(message))], "mapping", reading)
-    models = (get_text(message.get("metadata"), "model_slug") for message in messages)
+    models = (
+        get_text(message.get("metadata"), "model_slug") or get_text(message, "model") for message in messages
+    )
     id = get_text(value, "conversation_id" if value.get("conversation_id") else "id")
     about = ChatContext(id=id, model=next(filter(None, models), MODEL))
     return build_conversation(build_turns(said), about, name)
@@ -38,6 +41,8 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
 
 def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a message with role and content; None: it says nothing to the other side."""
+    if fragments := message.get("fragments"):
+        return _convert_fragments(fragments)
     author, content = message.get("author"), message.get("content")
     if not isinstance(author, Mapping) or not isinstance(content, Mapping):
         return None
@@ -51,6 +56,14 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
     if role == "assistant" and message.get("recipient") not in (None, "all"):
         return {"role": role, "content": None, "tool_calls": [{"to": message["recipient"], "content": told}]}
     return {"role": role, "content": told, "name": author.get("name")}
+
+
+def _convert_fragments(fragments: Any) -> dict[str, Any] | None:
+    """Return a message of DeepSeek, whose fragments say who speaks; its thoughts are no words."""
+    listed = fragments if isinstance(fragments, list) else []
+    known = [one for one in listed if isinstance(one, Mapping) and one.get("type") in _FRAGMENTS]
+    told = [text for one in known if (text := get_text(one, "content"))]
+    return {"role": _FRAGMENTS[known[0]["type"]], "content": told} if told else None
 
 
 def _convert_part(part: Any) -> Any:
@@ -71,7 +84,7 @@ def _has_tree(value: Mapping[str, Any]) -> bool:
 
 INFO = ChatFormat(
     name="chatgpt",
-    about="ChatGPT's export, conversations.json",
+    about="exports of ChatGPT and DeepSeek, conversations.json",
     endings=(".json",),
     read=partial(read_objects, convert=_read_export),
     recognize=recognize_object(_has_tree),

@@ -59,8 +59,8 @@ _GAVE = (
 )  # fmt: skip
 _FOUND = (
     "retrieval.documents", "reranker.output_documents", "gen_ai.retrieval.documents", "db.query.result",
-    "gen_ai.tool.call.result", "ai.toolCall.result", "output.value", "traceloop.entity.output",
-    "langfuse.observation.output",
+    "gen_ai.tool.call.result", "tool_response", "ai.toolCall.result", "output.value",
+    "traceloop.entity.output", "langfuse.observation.output",
 )  # fmt: skip
 _MODELS = (
     "gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "ai.model.id",

@@ -157,6 +157,8 @@ def read_cells(path: Path, reading: Reading, *, chats: bool = True) -> Iterator[
         for place, cells in records:
             if isinstance(cells, FormatError):
                 reading.skip(cells, place)
+            elif [cell.strip() for cell in cells] == names:
+                reading.count("Lines that repeat the header left out")
             elif len(cells) != len(names) and any(cells):
                 wrong = (
                     f"{len(cells)} cells, and the header has {len(names)}. Put quotes around cells with "

@@ -56,6 +56,11 @@ _NAMES = fold_names(
 _DOCUMENT_IDS = fold_names("document_id doc_id file_id parent_id")
 _IDS = fold_names("id uuid chunk_id node_id doc_id document_id custom_id")
 _SCORES = fold_names("score relevance_score similarity @search.score certainty")
+_ADDRESSES = frozenset(fold_names("url uri link href"))
+_ADDRESS = _ADDRESSES | frozenset(
+    fold_names("title id date last_updated published_date source domain favicon")
+)
+"""Names of a page that is only named, and not quoted."""
 _NO_WORDS = ("image", "image_url", "audio", "input_image", "input_audio", "base64", "web_search_result")
 """Kinds of parts that have no words."""
 
@@ -115,6 +120,19 @@ def extract_evidence(value: Any, name: str) -> Iterator[FoundEvidence]:
         yield from (FoundEvidence(convert_to_text(one), name) for one in value if one)
     else:
         yield FoundEvidence(convert_to_text(value), name)
+
+
+def are_messages(value: Any) -> bool:
+    """Return whether a value is a list of messages: what was said before is no evidence."""
+    listed = unpack_cell(value)
+    return (
+        isinstance(listed, list)
+        and bool(listed)
+        and all(
+            isinstance(one, Mapping) and "role" in one and ("content" in one or "parts" in one)
+            for one in listed
+        )
+    )
 
 
 def require_words(found: Sequence[FoundEvidence], name: str) -> None:
@@ -250,6 +268,8 @@ def _extract_from_object(
         found = _extract(inside, inner, levels - 1) if isinstance(inside, list | Mapping) else None
         if found or (found is not None and (key in _FOUND or isinstance(own[key], Mapping))):
             return found
+    if own.keys() <= _ADDRESS and own.keys() & _ADDRESSES:
+        return []
     document = own.get("document")
     if not isinstance(document, str) or len(document.split()) < 2:
         return None

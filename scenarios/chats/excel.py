@@ -10,7 +10,7 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.row_kinds import is_header
+from hallulab.scenarios.chats.row_kinds import is_header, is_later_header
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows, require_unique
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.errors import UsageError
@@ -88,7 +88,9 @@ def _find_header(sheets: Sequence[Any], reading: Reading) -> tuple[Any, int]:
     for sheet in sheets:
         rows = sheet.iter_rows(max_row=_MOST_BEFORE, max_col=_MOST_COLUMNS, values_only=True)
         for number, cells in enumerate(rows, start=1):
-            if is_header(filter(None, _name_columns(cells)), reading.mapping):
+            names = _name_columns(cells)
+            known = is_header if number == 1 else is_later_header
+            if known(names, reading.mapping):
                 return sheet, number
     return sheets[0], 1
 

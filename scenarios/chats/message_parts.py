@@ -25,9 +25,11 @@ _RESULTS = fold_names(
     "function_call_output code_execution_result"
 )
 _DOCUMENTS = fold_names("document search_result")
-_SILENT = fold_names("reasoning thinking think redacted_thinking reasoning_content cache_point step_start")
+SILENT = fold_names(
+    "reasoning thinking think redacted_thinking reasoning_content reasoning_message cache_point step_start"
+)
 """Kinds of parts that are no words of the speaker."""
-_KINDS = (*_TEXTS, *_CALLS, *_RESULTS, *_DOCUMENTS, *_SILENT, "citationscontent")
+_KINDS = (*_TEXTS, *_CALLS, *_RESULTS, *_DOCUMENTS, *SILENT, "citationscontent")
 _WORDS = ("text", "content", "refusal", "value")
 _GAVE = ("response", "result", "content", "output")
 
@@ -90,7 +92,7 @@ def _read_part(part: Any, where: str, found: MessageParts) -> None:
     if not isinstance(part, Mapping):
         raise FormatError(f"{where}: a part must be text or an object, not {shorten_value(part)}. Delete it.")
     kind, body = _find_kind(part)
-    if kind in _SILENT or part.get("thought") is True:
+    if kind in SILENT or part.get("thought") is True:
         return
     if "toolCallId" in part and kind not in _RESULTS and kind not in _CALLS:
         # A part of Vercel's `UIMessage` is called as its tool: `tool-searchRules`.

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from hallulab.scenarios.chats.cells import is_nothing
-from hallulab.scenarios.chats.evidence import extract_evidence, require_words
+from hallulab.scenarios.chats.evidence import are_messages, extract_evidence, require_words
 from hallulab.scenarios.chats.message_parts import shorten_value
 from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import NAMES, Reading
@@ -33,9 +33,10 @@ from hallulab.scenarios.chats.turns import (
     build_turns,
     find_hidden,
     find_role,
+    note_speakers,
     read_chat_message,
 )
-from hallulab.scenarios.chats.values import FormatError, get_object
+from hallulab.scenarios.chats.values import FormatError, get_object, get_text
 from hallulab.scenarios.transcript import Conversation
 
 
@@ -95,6 +96,8 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
         if isinstance(one, Mapping) and (what := find_hidden(one))
     }
     hidden = hidden if len(hidden) < len(listed) else {}
+    named = (one for one in listed if isinstance(one, Mapping) and find_role(one) == "assistant")
+    note_speakers(dict.fromkeys(name for one in named if (name := get_text(one, "name"))), reading)
     for number, message in _order_by_time(listed, where, reading):
         if number in hidden:
             reading.count(f"{hidden[number].capitalize()} left out")
@@ -110,7 +113,10 @@ def _order_by_time(listed: list[Any], where: str, reading: Reading) -> list[tupl
     numbered = list(enumerate(listed))
     known = [place for message in listed if (place := _find_time(message)) is not None]
     times = [place.at or 0.0 for place in known]
-    if len(known) < len(listed) or times == sorted(times):
+    if times == sorted(times):
+        return numbered
+    if len(known) < len(listed):
+        reading.note(f"Some messages have no time, so messages stand as in the file ({where}).")
         return numbered
     if len({place.clock for place in known}) > 1:
         reading.note(
@@ -161,7 +167,10 @@ def build_chat(
     """
     chosen = reading.choose(tuple(names), *_BESIDE)
     told = list(said)
-    if (passages := chosen.get("passages")) is not None and not is_nothing(value[passages]):
+    passages = chosen.get("passages")
+    if passages is not None and are_messages(value[passages]):
+        reading.drop("passages", passages, "has messages, and no passages")
+    elif passages is not None and not is_nothing(value[passages]):
         replies = [at for at, one in enumerate(told) if one.role == "assistant" and one.text]
         each = value[passages]
         if not _is_for_each(each, len(replies)):
@@ -213,7 +222,12 @@ def read_reply_beside(
     spoken = [one for one in said if one.role != "system"]
     if spoken and spoken[-1].role == "assistant" and "reply" not in reading.mapping:
         return []
-    name = "choices" if value.get("choices") else reading.choose(tuple(names), "reply").get("reply")
+    if value.get("choices"):
+        name: str | None = "choices"
+    elif find_role(value.get("message")) == "assistant":  # of Ollama
+        name = "message"
+    else:
+        name = reading.choose(tuple(names), "reply").get("reply")
     if name is None or is_nothing(value[name]):
         return []
     found = read_reply(value[name], name, reading)

@@ -1,7 +1,7 @@
 """Spans of OpenInference (Phoenix), which are read as those of OpenTelemetry are (`otel`).
 
 Data frames of Phoenix' client are read from CSV and Parquet, too: a column for each attribute, such as
-`attributes.input.value`, and `context.trace_id`.
+`attributes.input.value`, and `context.trace_id`; and tables of Logfire, with one column of `attributes`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.tables import read_parquet_rows
 
 _COLUMN = "context.trace_id"
+_LOGFIRE = {"trace_id", "span_id", "attributes"}
 _PARQUET = b"PAR1"
 
 
@@ -54,7 +55,11 @@ def recognize(start: FileStart) -> bool:
     """Return whether the file is a table with the columns of a data frame of Phoenix."""
     if start.data.startswith(_PARQUET):
         return start.path.is_file() and _COLUMN in next(read_parquet_rows(start.path), {})
-    return start.value is None and _COLUMN.encode() in start.data.partition(b"\n")[0]
+    if start.value is not None:
+        return False
+    header = start.data.partition(b"\n")[0].decode("utf-8", "replace").lstrip("\ufeff")
+    names = {name.strip(' "\r') for name in header.split(",")}
+    return _COLUMN in header or names >= _LOGFIRE
 
 
 INFO = ChatFormat(

@@ -119,7 +119,7 @@ def _build_event(
 
 def _find_time(own: Mapping[str, Any], which: str) -> tuple[str, float | None]:
     """Return the name of a time of a span, and the time in seconds."""
-    for name in (f"{which}timeunixnano", f"{which}time", "observedtimeunixnano"):
+    for name in (f"{which}timeunixnano", f"{which}time", f"{which}timestamp", "observedtimeunixnano"):
         if own.get(name) not in (None, ""):
             return f"{which}_time".lstrip("_"), read_timestamp(own[name])
     return "", None

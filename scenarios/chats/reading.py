@@ -7,6 +7,7 @@ names that could be the same thing are refused, unless the user says which it is
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -56,7 +57,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Field → the names under which files have it."""
 
-_NO_LETTER = re.compile(r"[\s_-]+")
+_NO_LETTER = re.compile(r"[\s_\u200b\ufeff-]+")
 
 
 def fold_name(name: str) -> str:
@@ -65,7 +66,7 @@ def fold_name(name: str) -> str:
     >>> fold_name("sessionId") == fold_name("Session ID") == fold_name("session_id")
     True
     """
-    return _NO_LETTER.sub("", name).casefold()
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", name)).casefold()
 
 
 def fold_names(names: str) -> tuple[str, ...]:
@@ -272,6 +273,13 @@ class Reading:
         """Note that a name was taken for what is looked for; it counts as read from then on."""
         self.taken.setdefault(field, {})[name] = None
         self.unread.pop(name, None)
+
+    def drop(self, field: str, name: str, reason: str) -> None:
+        """Note that what a name was taken for is not there, so it was not read."""
+        self.taken.get(field, {}).pop(name, None)
+        if not self.taken.get(field):
+            self.taken.pop(field, None)
+        self.note(f"`{name}` {reason}: it was not read.")
 
     def leave(self, names: Iterable[str]) -> None:
         """Note that names were not read, unless they were elsewhere."""

@@ -14,10 +14,7 @@ from hallulab.scenarios.chats.values import FormatError, GroupedPart, convert_to
 
 _BEFORE = fold_names("parent_message_id parent_uuid parent_message_uuid")
 """Names of the message before a message, in trees of them."""
-_MAYBE_REVERSED = (
-    "The first message is the assistant's, and the last one the user's: if the file runs from new to old, "
-    "sort it from old to new."
-)
+_OWN_IDS = fold_names("message_id msg_id message_uuid")
 _ROUNDED = re.compile(r"\d(?:[.,]\d+)?e\+\d+", re.IGNORECASE)
 """A number as spreadsheets show long ones."""
 _IDS = fold_names("id message_id uuid")
@@ -55,12 +52,12 @@ class MessageTree:
             FormatError: another message has the same one before it, or several of an unnamed one have none.
         """
         name = _find_parent(cells)
-        if name is None:
-            return
         touched = []
         if id := next((name for name in cells if fold_name(name) in _IDS), None):
             touched.append((session, convert_to_text(cells[id])))
             self._ids.add(touched[0])
+        if name is None:  # of JSON, the first message may lack it
+            return
         if is_nothing(cells[name]):
             self._firsts += 1
         else:
@@ -81,18 +78,58 @@ class MessageTree:
             )
 
 
+class Identifiers:
+    """Identifiers of the messages of a file: one that is there twice may be a conversation's."""
+
+    def __init__(self) -> None:
+        self._said = dict[tuple[str, str], int]()
+        """Conversation and identifier → hash of what the message said."""
+
+    def is_repeated(
+        self, cells: Mapping[str, Any], session: str, said: Any, reading: Reading, *, unnamed: bool
+    ) -> bool:
+        """Return whether a message is there a second time; one with other words is noted, and is none.
+
+        Args:
+            cells: of its row.
+            session: its conversation.
+            said: what it says, as JSON.
+            reading: is told.
+            unnamed: whether the file names no conversations.
+
+        Raises:
+            FormatError: the file names no conversations, and its `id` may name them.
+        """
+        known = (*_OWN_IDS, "id") if unnamed else _OWN_IDS
+        name = next((name for name in cells if fold_name(name) in known), None)
+        if name is None or is_nothing(cells[name]):
+            return False
+        key, words = (session, convert_to_text(cells[name])), hash(convert_to_text(said))
+        if key not in self._said:
+            self._said[key] = words
+            return False
+        if self._said[key] == words:
+            return True
+        if unnamed and fold_name(name) == "id":
+            raise FormatError(
+                f"`{name}`: {key[1][:40]!r} is there several times. If it says of which conversation a "
+                f"message is, say so: --map session={name}; else delete that column."
+            )
+        reading.count(f"Messages with the `{name}` of an earlier one, and other words: both were read")
+        return False
+
+
 def _find_parent(cells: Mapping[str, Any]) -> str | None:
     return next((name for name in cells if fold_name(name) in (*ROW_PARENTS, *_BEFORE)), None)
 
 
-def check_session(session: str, parts: Sequence[GroupedPart], reading: Reading, *, unnamed: bool) -> None:
-    """Check that rows are of one conversation, and note what makes that doubtful.
+def check_session(session: str, parts: Sequence[GroupedPart], reading: Reading) -> None:
+    """Check that rows are of one conversation, and note if several chatbots speak in it.
 
     Args:
         session: the conversation.
         parts: its rows, sorted.
         reading: is told.
-        unnamed: whether the file names no conversations.
 
     Raises:
         FormatError: a spreadsheet has rounded its number, so others may have the same.
@@ -105,10 +142,13 @@ def check_session(session: str, parts: Sequence[GroupedPart], reading: Reading, 
     for field in ("chatbot", "model"):
         if len({part.value[field] for part in parts} - {None}) > 1:
             reading.count(f"Conversations whose rows name several {field}s, of which the first counts")
+
+
+def is_reversed(parts: Sequence[GroupedPart]) -> bool:
+    """Return whether rows without turn and time begin with a reply and end with the user's message."""
     ends = [part.value["said"] for part in (parts[0], parts[-1]) if part.value["said"]]
     speakers = [said[place]["role"] for said, place in zip(ends, (0, -1), strict=False)]
-    if unnamed and not parts[0].value["order"][0] and speakers == ["assistant", "user"]:
-        reading.note(_MAYBE_REVERSED)
+    return not parts[0].value["order"][0] and speakers == ["assistant", "user"]
 
 
 def check_turns(session: str, parts: Sequence[GroupedPart], *, unnamed: bool) -> None:

@@ -22,6 +22,9 @@ _NUMBERED = re.compile(
     r"(?:retrieved[ _-]?)?(?:contexts?|passages?|docs?|documents?|chunks?|evidence)[ _.\[-]?\d{1,3}\]?",
     re.IGNORECASE,
 )
+_ENDS = tuple(".?!。？！")
+_MOST_WORDS = 4
+"""Words of a name at most."""
 _SAID = frozenset(map(fold_name, NAMES["text"]))
 
 
@@ -80,6 +83,16 @@ def is_header(names: Iterable[str], mapping: Mapping[str, str] | None = None) ->
     except FormatError:
         return False
     return True
+
+
+def is_later_header(names: Iterable[str], mapping: Mapping[str, str] | None = None) -> bool:
+    """Return whether a row that is not the first may be a header: it has the names, and no sentences."""
+    listed = list(names)
+    return is_header(listed, mapping) and not any(map(_is_sentence, listed))
+
+
+def _is_sentence(name: str) -> bool:
+    return name.endswith(_ENDS) or len(name.split()) > _MOST_WORDS
 
 
 def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:

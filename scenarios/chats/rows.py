@@ -19,12 +19,25 @@ from typing import Any, Literal, NamedTuple
 from hallulab.scenarios.chats.cells import holds_words, is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat
 from hallulab.scenarios.chats.conventions import unpack_text
-from hallulab.scenarios.chats.evidence import WORDS, FoundEvidence, extract_evidence, require_words
+from hallulab.scenarios.chats.evidence import (
+    WORDS,
+    FoundEvidence,
+    are_messages,
+    extract_evidence,
+    require_words,
+)
 from hallulab.scenarios.chats.messages import read_reply_beside
 from hallulab.scenarios.chats.reading import Reading, fold_name, place_in
 from hallulab.scenarios.chats.record import CHATBOT, MODEL, ChatContext, add_topic, build_conversation
 from hallulab.scenarios.chats.replies import is_item, read_items
-from hallulab.scenarios.chats.row_checks import MessageTree, check_session, check_step, check_turns
+from hallulab.scenarios.chats.row_checks import (
+    Identifiers,
+    MessageTree,
+    check_session,
+    check_step,
+    check_turns,
+    is_reversed,
+)
 from hallulab.scenarios.chats.row_kinds import (
     ALONE,
     BESIDE,
@@ -90,7 +103,7 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     choose = lru_cache(_LAYOUTS_AT_ONCE)(lambda names: choose_columns(names, reading))
     left_out, bots = Counter[str](), dict[str, None]()
     with Groups() as groups:
-        tree, kept = MessageTree(), 0
+        tree, ids, kept = MessageTree(), Identifiers(), 0
         for number, row in enumerate(rows, start=1):
             try:
                 columns = choose(list_names(row.cells, reading))
@@ -104,6 +117,9 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
                     check_step(row.cells)
                 elif columns.kind in ALONE:
                     tree.add(row.cells, session, unnamed=session == _ALL)
+                    if ids.is_repeated(row.cells, session, found["said"], reading, unnamed=session == _ALL):
+                        left_out["with a message that stands in another one"] += 1
+                        continue
             except FormatError as error:
                 reading.skip(FormatError(str(error), row.place), row.place)
                 continue
@@ -127,11 +143,13 @@ def _join_sessions(
     path: Path, groups: Groups, left_out: Counter[str], reading: Reading
 ) -> Iterator[ReadChat]:
     """Yield the conversation of each session, and count rows that are no turn."""
-    unordered = list[str]()
+    unordered, turned, several = list[str](), 0, 0
     for session, parts in groups:
         place = parts[0].value["place"]
         try:
-            check_session(session, parts, reading, unnamed=session == _ALL)
+            check_session(session, parts, reading)
+            turned += is_reversed(parts)
+            several += len(parts) > 1
             if not check_row_order(session, parts):
                 check_turns(session, parts, unnamed=session == _ALL)
                 unordered.append(session)
@@ -139,6 +157,11 @@ def _join_sessions(
             yield ReadChat(place_in(path, place), joined)
         except FormatError as error:
             reading.skip(FormatError(str(error), error.place or place), error.place or place)
+    if turned and turned == several:
+        reading.note(
+            "The first message is the assistant's, and the last one the user's: if the file runs from new to "
+            "old, sort it from old to new."
+        )
     if unordered:
         reading.note(
             f"In {format_count(len(unordered), 'conversation')}, such as {shorten_line(unordered[0])!r}, "
@@ -180,6 +203,10 @@ def _read_row(cells: Mapping[str, Any], columns: Columns, reading: Reading) -> d
     if columns.kind == DIALOGUE:
         beside = {name: unpack_cell(one) for name, one in cells.items() if name not in columns.names.values()}
         said += read_reply_beside(beside, beside, said, reading)
+    for one in said:
+        if one.evidence and not is_item(cells):
+            name = columns.names[columns.kind[0] if columns.kind != MESSAGE else "text"]
+            reading.take("passages", f"{name} ({'tool results' if one.role == 'tool' else 'context'})")
     evidence = _read_passages(found.get("passages"), columns, reading) or _find_beside(cells, found, reading)
     # Evidence in the row of a user's message is that of the reply after it.
     last = next((at for at in reversed(range(len(said))) if said[at].role == "assistant"), len(said) - 1)
@@ -261,6 +288,9 @@ def _read_passages(value: Any, columns: Columns, reading: Reading) -> list[Found
     if is_nothing(value):
         return []
     found, names = unpack_cell(value), columns.names
+    if are_messages(found):
+        reading.drop("passages", names["passages"], "has messages, and no passages")
+        return []
     if isinstance(found, Mapping) and all(isinstance(one, str) for one in found.values()):
         known = any(fold_name(name) in WORDS for name in found)
         if not known and all(len(one.split()) > 2 for one in found.values()):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -31,7 +32,7 @@ from hallulab.scenarios.chats.record import (
     build_own_conversation,
     read_about,
 )
-from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, read_content
+from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, find_evidence, read_content
 from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, Value, read_json_values
 from hallulab.scenarios.text.wording import choose_noun, format_count, join_names, shorten_line
 from hallulab.scenarios.transcript import Conversation, Frozen, Turn
@@ -254,6 +255,8 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
                 reading.take("passages", span.names["passages"])
     for place, own in evidence.items():
         said[place] = replace(said[place], evidence=(*said[place].evidence, *own))
+    if said and not any(one.evidence for one in said):
+        said[-1] = replace(said[-1], evidence=_find_beside(spans, reading))
     about = next((span.about for span in spans if span.about is not None), None)
     turns = build_turns(said, as_said=about is not None)
     if turns:
@@ -266,6 +269,18 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
         "model": next((span.model for span in reversed(spans) if span.model), None),
         "about": about,
     }
+
+
+def _find_beside(spans: Sequence[TraceSpan], reading: Reading) -> tuple[FoundEvidence, ...]:
+    """Return the passages that the root span has beside its reply, or beside the message."""
+    for span in spans:
+        for what, given in (("reply", span.gave), ("user", span.given)) if span.root else ():
+            value = unpack_cell(given)
+            with suppress(FormatError):  # names of passages are no evidence, and no flaw of a trace
+                if isinstance(value, Mapping) and (found := find_evidence(value, beside=True)):
+                    reading.take("passages", f"{span.names.get(what, what)} (context)")
+                    return found
+    return ()
 
 
 def _find_ends(

@@ -18,8 +18,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hallulab.scenarios.chats.cells import is_nothing
-from hallulab.scenarios.chats.evidence import FoundEvidence, build_passages, extract_evidence, require_words
-from hallulab.scenarios.chats.message_parts import MessageParts, read_parts, shorten_value
+from hallulab.scenarios.chats.evidence import (
+    WORDS,
+    FoundEvidence,
+    are_messages,
+    are_names,
+    build_passages,
+    extract_evidence,
+    require_words,
+)
+from hallulab.scenarios.chats.message_parts import SILENT, MessageParts, read_parts, shorten_value
 from hallulab.scenarios.chats.reading import NAMES, Reading, fold_keys, fold_name, fold_names
 from hallulab.scenarios.chats.values import FormatError, NoWordsError, get_object, get_text
 from hallulab.scenarios.text.thoughts import leave_out_thoughts
@@ -33,7 +41,7 @@ _SPEAKERS: Mapping[Role, str] = {
     "user": "user human prompter customer client visitor question human_message human_message_chunk end_user "
     "user_message",
     "assistant": "assistant answer gpt bot chatbot chatgpt model ai agent llm bing bard claude gemini gpt3 "
-    "gpt4 gpt-3.5 gpt-4 gpt-4o ai_message ai_message_chunk ai_assistant virtual_assistant machine "
+    "gpt4 gpt-3.5 gpt-4 gpt-4o ai_message ai_message_chunk ai_assistant ai_agent virtual_assistant machine "
     "assistant_message bot_message api_message",
     "call": "function_call tool_call tool_calls",
     "tool": "tool function observation ipython tool_message function_message tool_response tool_result "
@@ -55,6 +63,10 @@ _SHOWN = {
     **dict.fromkeys(_DELETED, True),
 }
 """Name → the truth value with which a message is not shown to the user."""
+_THOUGHT = {"channel": ("analysis",), **dict.fromkeys(("type", "messagetype"), SILENT)}
+"""Name → the values of a message that is no word of the speaker; gpt-oss has a channel for these."""
+_SOURCES = ("sources", "references", "docs")
+"""Names of sources, of which only those with words are evidence; `citations` may quote the reply."""
 _TRUTHS = {True: ("true", "yes", "1", "t", "y"), False: ("false", "no", "0", "f", "n")}
 _JOINT = "\n\n"
 _STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
@@ -136,6 +148,11 @@ def build_turns(chat: Iterable[ChatMessageRecord], *, as_said: bool = False) -> 
         )
         for index, turn in enumerate(done)
     )
+
+
+def says_role(message: Mapping[str, Any]) -> bool:
+    """Return whether a message says who speaks, known or not."""
+    return any(message.get(key) is not None for key in _ROLE_KEYS)
 
 
 def find_role(message: Any) -> Role | None:
@@ -274,6 +291,8 @@ def note_speakers(bots: Collection[str], reading: Reading) -> None:
 def find_hidden(message: Mapping[str, Any]) -> str | None:
     """Return what a message is that the user does not see, as it says itself; None: the user sees it."""
     for name, one in message.items():
+        if isinstance(one, str) and fold_name(one) in _THOUGHT.get(fold_name(name), ()):
+            return "thoughts of a model"
         shown = _SHOWN.get(fold_name(name))
         if shown is not None and str(one).strip().casefold() in _TRUTHS[shown]:
             return DELETED if fold_name(name) in _DELETED else INTERNAL
@@ -306,12 +325,25 @@ def find_evidence(value: Mapping[str, Any], *, beside: bool = False) -> tuple[Fo
         own = fold_keys(place)
         for key in NAMES["passages"]:
             given = own.get(fold_name(key))
-            if not given or is_nothing(given) or not (sure or _is_told(given)):
+            if not given or is_nothing(given) or are_messages(given) or not (sure or _is_told(given)):
                 continue
             found = tuple(extract_evidence(given, key))
             require_words(found, key)
             return found
+        for key in _SOURCES:
+            found = _find_quoted(own.get(key), key)
+            if found:
+                return found
     return ()
+
+
+def _find_quoted(given: Any, key: str) -> tuple[FoundEvidence, ...]:
+    """Return the sources of a reply that are there with their words; most only have names and addresses."""
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+        return ()
+    quoted = [one for one in given if fold_keys(one).keys() & set(WORDS)]
+    found = tuple(extract_evidence(quoted, key)) if quoted else ()
+    return () if are_names(one.text for one in found) else found
 
 
 def _is_told(given: Any) -> bool:

@@ -10,12 +10,14 @@ from typing import Any
 from hallulab.scenarios.chats.chat_format import FileStart
 from hallulab.scenarios.chats.csv import find_encoding, find_separator
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.row_kinds import is_header
+from hallulab.scenarios.chats.row_kinds import is_header, is_later_header
 from hallulab.scenarios.chats.turns import find_role
 from hallulab.scenarios.chats.values import FormatError
 from hallulab.scenarios.text.wording import join_names, shorten_line
 
 _TABLE = "Make it a table with a row a message: columns session_id, role, content and time"
+
+_MAP = "--map user=NAME,reply=NAME"
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "it is a ZIP archive. Unpack it, and give the file in it"),
@@ -94,8 +96,8 @@ def _describe_object(value: Mapping[str, Any]) -> str:
             f"it holds columns ({shorten_line(', '.join(value))}), and not rows. Write a JSON object a row "
             "(pandas: `to_json(orient='records')`)."
         )
-    keys = shorten_line(", ".join(value)) or "(none)"
-    seen = f"its first object has the keys {keys}, in which no chat is known"
+    names = shorten_line(", ".join(value)) or "(none)"
+    seen = f"its first object has the keys {names}, in which no chat is known"
     lists = dict(_find_lists(value, "", _DEEPEST))
     messages = [path for path, listed in lists.items() if all(map(find_role, listed[:2]))]
     if len(messages) == 1:
@@ -106,6 +108,9 @@ def _describe_object(value: Mapping[str, Any]) -> str:
             f"{seen}, for it has several lists of messages, such as {told}. Write each as an object: "
             '{"messages": […]}; or say which of them counts: --map messages=NAME.'
         )
+    asked = _suggest_mapping(value)
+    if asked != _MAP:  # a message or a reply is known
+        return f"{seen}. Say what they are: {asked}."
     chats = [path for path, listed in lists.items() if _holds_chats(listed)]
     if chats:
         return f"{seen}. If `{chats[0]}` has the conversations, give that list alone."
@@ -115,7 +120,7 @@ def _describe_object(value: Mapping[str, Any]) -> str:
             f"{seen}. If `{path}` has its messages, it is not known who speaks in them "
             f"({shorten_line(', '.join(listed[0]))}). {_TABLE}."
         )
-    return f"{seen}. Say what they are: {_suggest_mapping(value)}."
+    return f"{seen}. Say what they are: {asked}."
 
 
 def _find_lists(value: Any, path: str, levels: int) -> Iterator[tuple[str, list[Any]]]:
@@ -163,7 +168,7 @@ def _suggest_mapping(names: Iterable[str]) -> str:
 def _describe_text(text: str) -> str:
     lines = text.splitlines()[:_LINES]
     for number in range(1, len(lines)):
-        if is_header(find_separator(lines[number : number + 2])[1]):
+        if is_later_header(find_separator(lines[number : number + 2])[1]):
             return f"its header seems to be line {number + 1}. Delete the lines before it."
     separator, header = find_separator(lines)
     if len(header) < 2:

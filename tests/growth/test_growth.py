@@ -48,8 +48,8 @@ ELSEWHERE = {
         compare_side_by_side require_measured find_format
         list_entries count_all_verdicts collect_places
         list_in list_objects get_object get_text convert_to_text recognize_object is_reply read_text
-        is_span_row find_hidden note_speakers require_unique is_part is_item is_header
-        list_names choose_columns
+        is_span_row find_hidden says_role note_speakers require_unique is_part is_item is_header
+        is_later_header list_names choose_columns
         require_object is_span is_langfuse is_mlflow match_any make_forest make_scaled_regression
         read_counts fold_name fold_names parse_mapping place_in is_known find_encoding any_of compile_any
     """,
@@ -71,7 +71,7 @@ ELSEWHERE = {
         read_timestamp read_traces build_turns read_chat_message find_evidence
         read_json_values format_of build_attribute_tree read_rows find_kind open_chats find_separator
         holds_words check_row_order read_row_place read_cells require_words are_names
-        check_step check_turns check_session find_role
+        check_step check_turns check_session is_reversed find_role are_messages
     """,
     "called by `make_batch`, `measure` or `judge_blocks`, which are in the table": """
         compare_stems measure_extra_features measure_word_features compute_reply_scores make_terms

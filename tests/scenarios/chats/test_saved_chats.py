@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -16,6 +18,7 @@ from hallulab.scenarios.errors import UsageError
 from tests.scenarios.chats.test_field_files import (
     BARE,
     BOT,
+    BOT2,
     ONE,
     TWO,
     USER,
@@ -44,6 +47,26 @@ def mastra(role: str, at: int, *parts: dict[str, Any]) -> dict[str, Any]:
     content = {"format": 2, "parts": parts, "content": "?"}
     return {"id": str(at), "threadId": "s", "role": role, "createdAt": at, "content": content}
 
+
+def words(role: str, text: str) -> list[dict[str, Any]]:
+    return [{"role": role, "parts": [{"type": "text", "content": text}]}]
+
+
+def write_csv(*rows: tuple[Any, ...]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows(
+        [json.dumps(one) if isinstance(one, dict) else one for one in row] for row in rows
+    )
+    return text.getvalue()
+
+
+LOGFIRE = write_csv(
+    ("trace_id", "span_id", "parent_span_id", "start_timestamp", "attributes"),
+    ("1", "2", "", "2026-10-01T09:30:00Z", {
+        "gen_ai.operation.name": "chat", "gen_ai.input.messages": words("user", Q),
+        "gen_ai.output.messages": words("assistant", A)}),
+    ("1", "3", "2", "2026-10-01T09:30:01Z", {"gen_ai.operation.name": "execute_tool", "tool_response": P}),
+)  # fmt: skip
 
 READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
     "a session of OpenAI's Agents SDK": (
@@ -81,6 +104,16 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
             {"role": "tool_call_result", "name": "find", "result": P, "time": 3}]},
         None, ONE,
     ),
+    "DeepSeek's export": (
+        "a.json",
+        [{"id": "s", "mapping": {
+            "root": {"parent": None, "message": None},
+            "1": {"parent": "root", "message": {"fragments": [{"type": "REQUEST", "content": Q}]}},
+            "2": {"parent": "1", "message": {"model": "m", "fragments": [
+                {"type": "THINK", "content": "800?"}, {"type": "RESPONSE", "content": A}]}}}}],
+        None, BARE,
+    ),
+    "a request to Ollama, and its answer": ("a.jsonl", [{"messages": [USER], "message": BOT}], None, BARE),
     "what was said aloud": (
         "a.jsonl",
         said({"role": "user", **spoken("input_audio", Q)}, {"role": "assistant", **spoken("audio", A)}),
@@ -108,6 +141,60 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
     ),
     "a quotation in a table": (
         "a.csv", f'input,output\n{Q},"""{A}"""\n', None, [[(Q, f'"{A}"', [])]],
+    ),
+    "thoughts in a channel of gpt-oss": (
+        "a.jsonl", said(USER, {**BOT, "channel": "analysis", "content": "800?"}, {**BOT, "channel": "final"}),
+        None, BARE,
+    ),
+    "thoughts in a row": (
+        "a.csv", f"session,role,type,content\ns,user,text,{Q}\ns,bot,thinking,800?\ns,bot,text,{A}\n",
+        None, BARE,
+    ),
+    "pages that are only named": (
+        "a.jsonl",
+        [{"messages": [USER, BOT], "search_results": [{"title": "Fees", "url": "https://a.b"}]}],
+        None, BARE,
+    ),
+    "a dialogue in place of passages": (
+        "a.jsonl", [{"question": R, "answer": B, "context": [USER, BOT]}], None, [[(R, B, [])]],
+    ),
+    "a dialogue in place of passages, beside messages": (
+        "a.jsonl", [{"messages": [USER, {**BOT, "context": [USER]}], "context": [USER2]}], None, BARE,
+    ),
+    "sources of a message with their words": (
+        "a.jsonl", said(USER, {**BOT, "sources": [{"title": "fees.md", "content": P}]}), None, ONE,
+    ),
+    "sources of a message that are only named, and words of the reply that are cited": (
+        "a.jsonl", said(USER, {**BOT, "sources": [{"title": "F", "url": "u"}], "citations": [{"text": A}]}),
+        None, BARE,
+    ),
+    "passages beside the reply of a trace": (
+        "a.json",
+        {"id": "1", "run_type": "chain", "inputs": {"input": Q},
+         "outputs": {"answer": A, "context": [{"page_content": P}]}},
+        None, ONE,
+    ),
+    "passages beside the question of a trace": (
+        "a.json",
+        {"id": "1", "run_type": "chain", "inputs": {"input": Q, "context": P}, "outputs": {"answer": A}},
+        None, ONE,
+    ),
+    "names of passages beside the reply of a trace": (
+        "a.json",
+        {"id": "1", "run_type": "chain", "inputs": {"input": Q},
+         "outputs": {"answer": A, "documents": ["a.md"]}},
+        None, BARE,
+    ),
+    "a table of Logfire": ("a.csv", LOGFIRE, None, ONE),
+    "a message that is there twice": (
+        "a.csv",
+        f"session,message_id,role,content\ns,1,user,{Q}\ns,2,bot,{A}\ns,2,bot,{A}\n", None, BARE,
+    ),
+    "two tables in one file": (
+        "a.csv", f"session,question,answer\ns,{Q},{A}\nsession,question,answer\ns,{R},{B}\n", None, TWO,
+    ),
+    "names in full width, and with an accent apart": (
+        "a.csv", f"ｑｕｅｓｔｉｏｎ,re\u0301ponse\n{Q},{A}\n", "reply=r\u00e9ponse", BARE,
     ),
     "messages that were deleted, in a table": (
         "a.csv", f"session,role,content,is_deleted\ns,user,{Q},0\ns,bot,No.,1\ns,bot,{A},0\n", None, BARE,
@@ -151,6 +238,15 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         "a.csv", f"session,question,answer\n1.23E+18,{Q},{A}\n1.23E+18,{R},{B}\n",
         "'1.23E+18' is a number that a spreadsheet has rounded, so its rows may be of several conversations.",
     ),
+    "an identifier that may be that of a conversation": (
+        "a.csv", f"id,role,content\n1,user,{Q}\n1,bot,{A}\n2,user,{R}\n2,bot,{B}\n",
+        "`id`: '1' is there several times. If it says of which conversation a message is, say so: --map "
+        "session=id; else delete that column.",
+    ),
+    "a conversation with columns": (
+        "a.csv", f"0.role,0.text,1.role,1.text\nuser,{Q},assistant,{A}\n",
+        "it has the columns 0.role, 0.text, 1.role, 1.text, separated by `,`, in which no message",
+    ),
     "a speaker that is an object": (
         "a.jsonl", said({"author": {"type": "user"}, "content": Q}),
         'messages.0.author: {"type": "user"} is no known role.',
@@ -182,6 +278,19 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "a message with an unknown name, and a reply": (
         "a.json", [{"message": Q, "response": A}], "Say what they are: --map user=message.",
     ),
+    "a message with an unknown name, a reply and a list": (
+        "a.json", [{"message": Q, "response": A, "found": [{"text": P}]}], "are: --map user=message.",
+    ),
+    "several tries of a reply to a message that has none before it": (
+        "a.json",
+        [{"id": "1", "chatId": "s", **USER}, {"id": "2", "parentId": "1", "chatId": "s", **BOT},
+         {"id": "3", "parentId": "1", "chatId": "s", **BOT2}],
+        "`parentId`: several messages have '1' before them, so they are a tree",
+    ),
+    "an export with something else in place of messages": (
+        "a.json", {"conversations": [{"title": "Fees", "responses": []}]},
+        "`conversations` is no list of messages: ",
+    ),
     "a list of lists": (
         "a.json", [[USER, BOT]], 'it is a list of lists. Write each as an object: {"messages": […]}.',
     ),
@@ -211,27 +320,77 @@ def test_a_saved_chat_that_is_not_known_is_refused_with_the_remedy(kind: str, tm
         read(tmp_path, name, held)
 
 
-@pytest.mark.parametrize(
-    ("table", "note"),
-    [
-        (
-            f"session,question,answer\ns,{Q},{A}\n,{R},{B}\n",
-            "Rows without a conversation (`session`), each of which is one of its own: 1.",
-        ),
-        (
-            f"session,chatbot,question,answer\ns,x,{Q},{A}\ns,y,{R},{B}\n",
-            "Conversations whose rows name several chatbots, of which the first counts: 1.",
-        ),
-        (
-            f"session,role,content\ns,user,{Q}\ns,Bot,{A}\ns,agent,{B}\ns,bot,{B}\n",
-            "Messages of `bot` and `agent` are all replies. If one of them is no chatbot, such as a human "
-            "agent, leave its messages out.",
-        ),
-    ],
-    ids=["a merged cell", "two chatbots", "a person after the bot"],
-)
-def test_what_is_doubtful_in_a_table_is_told(table: str, note: str, tmp_path: Path) -> None:
-    assert read(tmp_path, "a.csv", table)[1].notes == [note]
+NOTED: dict[str, tuple[str, Any, str]] = {
+    "a merged cell": (
+        "a.csv", f"session,question,answer\ns,{Q},{A}\n,{R},{B}\n",
+        "Rows without a conversation (`session`), each of which is one of its own: 1.",
+    ),
+    "two chatbots": (
+        "a.csv", f"session,chatbot,question,answer\ns,x,{Q},{A}\ns,y,{R},{B}\n",
+        "Conversations whose rows name several chatbots, of which the first counts: 1.",
+    ),
+    "a person after the bot": (
+        "a.csv", f"session,role,content\ns,user,{Q}\ns,Bot,{A}\ns,agent,{B}\ns,bot,{B}\n",
+        "Messages of `bot` and `agent` are all replies. If one of them is no chatbot, such as a human agent, "
+        "leave its messages out.",
+    ),
+    "two agents": (
+        "a.jsonl", said(USER, {**BOT, "name": "x"}, {**BOT, "name": "y"}),
+        "Messages of `x` and `y` are all replies. If one of them is no chatbot, such as a human agent, leave "
+        "its messages out.",
+    ),
+    "a message that was edited": (
+        "a.csv", f"session,message_id,role,content\ns,1,user,{Q}\ns,2,bot,{A}\ns,2,bot,{B}\n",
+        "Messages with the `message_id` of an earlier one, and other words: both were read: 1.",
+    ),
+    "conversations from new to old": (
+        "a.csv",
+        "".join(["session,role,content\n", *(
+            f"{s},bot,{B}\n{s},user,{R}\n{s},bot,{A}\n{s},user,{Q}\n" for s in "st")]),
+        "The first message is the assistant's, and the last one the user's: if the file runs from new to "
+        "old, sort it from old to new.",
+    ),
+    "a message without a time, among others that are not in order": (
+        "a.jsonl", said({**USER, "created_at": 2}, {**BOT, "created_at": 1}, USER2),
+        "Some messages have no time, so messages stand as in the file (messages).",
+    ),
+    "a dialogue in place of passages": (
+        "a.jsonl", [{"question": R, "answer": B, "context": [USER, BOT]}],
+        "`context` has messages, and no passages: it was not read.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NOTED)
+def test_what_is_doubtful_is_told(kind: str, tmp_path: Path) -> None:
+    name, held, note = NOTED[kind]
+    assert read(tmp_path, name, held)[1].notes == [note]
+
+
+TOLD: dict[str, tuple[str, Any, str]] = {
+    "a row a message": (
+        "a.json", [USER, {"role": "tool", "content": P}, BOT],
+        "role ← role, text ← content, passages ← content (tool results)",
+    ),
+    "a row a conversation": (
+        "a.json", [{"chat": json.dumps([USER, {"role": "tool", "content": P}, BOT])}],
+        "messages ← chat, passages ← chat (tool results)",
+    ),
+    "a row an exchange": (
+        "a.json", [{"input": [USER, {"role": "tool", "content": P}], "output": A}],
+        "user ← input, reply ← output, passages ← input (tool results)",
+    ),
+    "a session of OpenAI's Agents SDK": (
+        "a.json", [USER, GAVE, BOT], "role ← role, text ← content, passages ← row (function_call_output)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TOLD)
+def test_it_is_said_where_passages_of_tools_stand(kind: str, tmp_path: Path) -> None:
+    name, held, told = TOLD[kind]
+    found, reading = read(tmp_path, name, held)
+    assert (found, reading.describe()) == (ONE, told)
 
 
 def test_of_excel_the_sheet_and_the_row_with_a_known_header_are_read(tmp_path: Path) -> None:
