@@ -16,8 +16,9 @@ from typing import NamedTuple, Self
 from pydantic import Field, model_validator
 
 from hallulab.scenarios.packs.pack import Document
+from hallulab.scenarios.text.abbreviations import is_abbreviation
+from hallulab.scenarios.text.languages import identify_language
 from hallulab.scenarios.text.scripts import STOPS, UNSPACED
-from hallulab.scenarios.text.spans import is_abbreviation
 from hallulab.scenarios.transcript import Frozen, Passage
 
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n.*\S.*)*")
@@ -253,7 +254,8 @@ def _is_sentence_end(text: str, word: re.Match[str], following: re.Match[str]) -
     return (
         _SENTENCE_END.search(word.group()) is not None
         and not (
-            word.group().endswith(".") and is_abbreviation(word.group().removesuffix("."), following.group())
+            word.group().endswith(".")
+            and is_abbreviation(word.group().removesuffix("."), following.group(), identify_language(text))
         )
         and not following.group()[0].islower()
     )

@@ -14,35 +14,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from hallulab.scenarios.text.abbreviations import is_abbreviation
+from hallulab.scenarios.text.languages import identify_language
 from hallulab.scenarios.text.one_form import HIDDEN_SIGNS, is_in_one_form, unify_text
 from hallulab.scenarios.text.scripts import STOP_WITHOUT_SPACE, has_other_words, split_runs
-
-_ALWAYS = re.compile(
-    r"mr|mrs|ms|dr|prof|st|sr|jr|vs|eg|ie|e\.g|i\.e|cf|viz|approx|inc|ltd|co|corp|dept|govt|art|sec|cl|para|reg"
-    r"|rs|ph|tel|ext|fig|vol|ed|pp|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|hon|adv|smt|shri|www",
-    re.IGNORECASE,
-)
-_BEFORE_A_NUMBER = frozenset({"no", "nos", "ss", "ch"})
-"""`No. 32`, but `No. That is wrong.`"""
-_NOT_BEFORE_A_CAPITAL = frozenset({"a.m", "p.m", "etc"})
-_INITIALS = re.compile(r"(?:\(?[A-Za-z]\.)*\(?[A-Za-z]\Z")
-
-
-def is_abbreviation(word: str, following: str) -> bool:
-    """Return whether the full stop after `word` belongs to an abbreviation, so that no sentence ends.
-
-    Args:
-        word: the characters between white space and the stop; brackets and quotation marks before it are
-            ignored.
-        following: the text after the stop, without white space before it.
-    """
-    word = word.lstrip("(\"'“‘*_[")
-    if word.lower() in _BEFORE_A_NUMBER:
-        return following[:1].isdigit()
-    if word.lower() in _NOT_BEFORE_A_CAPITAL:
-        return not following[:1].isupper()
-    return _ALWAYS.fullmatch(word) is not None or (_INITIALS.fullmatch(word) is not None and word != "I")
-
 
 FUZZY_SCORE = 85.0
 """Partial ratio (rapidfuzz, 0 to 100) from which a quotation that is not verbatim counts as found."""
@@ -69,6 +44,7 @@ class Region(NamedTuple):
         return text[self.start : self.end]
 
 
+_GREEK_QUESTION = re.compile(r"(?<=\w);(?=\s)")
 _WORD = re.compile(r"\w+")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*•–]|\(?(?:\d{1,2}|[a-zA-Z])[.)])[ \t]+\S")
 _LIST_MARK = re.compile(r"(?:[*_]{1,2})?\(?(?:\d{1,2}|[a-zA-Z])[.)]\Z")
@@ -96,7 +72,8 @@ def split_sentences(text: str) -> list[Region]:
     A sentence ends at a blank line, before a list item, after a Markdown heading, and at `.`, `!`, `?` or `…`
     followed by white space (or directly by a capitalised word: `Agartala.You`), unless the full stop belongs
     to an abbreviation, an initial, or the number of a list item. The marks of other scripts, such as `।`, `؟`
-    and `。`, end a sentence without white space, too. Other line breaks, as in addresses, end nothing.
+    and `。`, and in Greek `;`, end a sentence, too, the former without white space. Other line breaks, as in
+    addresses, end nothing.
 
     >>> text = "Ask Dr. Rao. He knows!"
     >>> [region.of(text) for region in split_sentences(text)]
@@ -105,6 +82,8 @@ def split_sentences(text: str) -> list[Region]:
     cuts = {0, len(text), *_find_line_cuts(text), *_stop_cuts(text)}
     if not text.isascii():
         cuts.update(match.end() for match in STOP_WITHOUT_SPACE.finditer(text))
+        if identify_language(text) == "el":
+            cuts.update(match.end() for match in _GREEK_QUESTION.finditer(text))
     pieces = (_strip_region(text, start, end) for start, end in pairwise(sorted(cuts)))
     return [piece for piece in pieces if piece is not None]
 
@@ -166,14 +145,18 @@ def _is_part_of_word(text: str, first: int, stop: int, end: int) -> bool:
         first: first character of the stop's line that is no blank.
         end: start of the text after the stop.
     """
-    if stop >= _LONG and text[stop - _LONG : stop].isalnum():
+    if stop >= _LONG and text[stop - _LONG : stop].isalnum() and not text.endswith("str", 0, stop):
         return False
     if _LIST_MARK.match(text, first, stop + 1):
         return True
     since = max(first, stop - _LONGEST)
     tail = text[max(since, text.rfind(" ", since, stop) + 1) : stop]
     word = tail.split()[-1] if tail and not tail[-1].isspace() else ""
-    return is_abbreviation(word, _find_next_character(text, end))
+    language = identify_language(text)
+    following = (
+        _find_next_character(text, end) if language in (None, "en") else text[end : end + _LONGEST].lstrip()
+    )
+    return is_abbreviation(word, following, language)
 
 
 def strip(text: str, region: Region) -> Region | None:

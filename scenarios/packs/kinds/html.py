@@ -7,6 +7,7 @@ import re
 from bs4 import BeautifulSoup, Comment, Tag
 
 from hallulab.scenarios.packs.kinds import Extracted, html_fields, html_markdown, html_marks, html_styles
+from hallulab.scenarios.packs.kinds.spaced_letters import join_spaced_letters
 from hallulab.scenarios.packs.kinds.text import decode
 
 _NOT_SAID = (
@@ -29,6 +30,22 @@ _NOTES = re.compile(
     r"(?:^|[-_\s])(?:note|admonition|callout|warning|tip|info|important)(?:$|[-_\s])", re.IGNORECASE
 )
 """Names of what stands beside a text and belongs to it."""
+_ROLES_OF_TABLES = {
+    "table": "table", "grid": "table", "row": "tr", "columnheader": "th", "rowheader": "th", "cell": "td",
+    "gridcell": "td",
+}  # fmt: skip
+_CODE = ("pre", "code")
+_BESIDE = (
+    "footer",
+    "site-footer",
+    "page-footer",
+    "nav",
+    "navbar",
+    "navigation",
+    "mw-navigation",
+    "breadcrumbs",
+)
+"""Ids of parts that stand around the text in pages that do not use the elements for it."""
 _COOKIES = re.compile(r"(?:^|[-_\s])(?:cookies?|gdpr|consent)(?:$|[-_\s])", re.IGNORECASE)
 _DECLARED = re.compile(
     rb"<\?xml[^>]{1,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})|<meta[^>]{1,400}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})",
@@ -74,10 +91,11 @@ def read(content: bytes | str) -> Extracted:
     mains = (one for one in soup.find_all(True) if one.name == "main" or one.get("role") == "main")
     page = next((one for one in mains if one.get_text(strip=True)), soup)
     _end_headings(page)
+    _part_boxes(page)
     html_fields.write_fields(page)
     html_marks.write_marks(page)
     heading = page.find("h1")
-    title = " ".join((heading.get_text() if heading else named).split())
+    title = " ".join(join_spaced_letters(heading.get_text() if heading else named).split())
     return Extracted(html_markdown.convert(page), title or None, notes)
 
 
@@ -88,6 +106,23 @@ def _end_headings(page: Tag) -> None:
         if first is not None:
             for element in reversed([first, *first.next_siblings]):
                 heading.insert_after(element.extract())
+
+
+def _part_boxes(page: Tag) -> None:
+    """Write tables out of other elements as tables, and a space between boxes that only styles part."""
+    for element in page.find_all(attrs={"role": True}):
+        element.name = _ROLES_OF_TABLES.get(str(element["role"]), element.name)
+    for box in page.find_all("span", class_=True):
+        after = box.next_sibling
+        if (
+            isinstance(after, Tag)
+            and after.name == "span"
+            and after.has_attr("class")
+            and not box.find_parent(_CODE)
+        ):
+            before, behind = box.get_text(), after.get_text()
+            if min(len(before), len(behind)) > 1 and before[-1].isalnum() and behind[0].isalnum():
+                box.insert_after(" ")
 
 
 def _is_unsaid(element: Tag) -> bool:
@@ -105,7 +140,7 @@ def _is_unsaid(element: Tag) -> bool:
         )
     if element.name == "title" or (element.name == "desc" and element.find_parent("svg")):
         return True
-    if element.get("role") in _ROLES:
+    if element.get("role") in _ROLES or (element.name == "div" and element.get("id") in _BESIDE):
         return True
     if element.name in _AROUND and not element.find_parent(("main", "article")):
         # A book has its footnotes there, by their kind.

@@ -8,6 +8,7 @@ from typing import Any
 from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
+from hallulab.scenarios.packs.kinds.cell_lines import spread_lines
 from hallulab.scenarios.packs.kinds.html_marks import MARK
 
 _MOST_COLUMNS = 1000
@@ -34,10 +35,19 @@ class _Converter(MarkdownConverter):
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """Keep a cell's text for its table."""
-        self._cells[id(el)] = " ".join(text.split()).replace("|", "\\|")
+        self._cells[id(el)] = text.replace("|", "\\|")
         return f"\n\n{text.strip()}\n\n"
 
     convert_th = convert_td
+
+    def convert_br(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """End a line, in a cell too: its lines may be rows."""
+        return "\n" if "td" in parent_tags else str(super().convert_br(el, text, parent_tags))  # type: ignore[misc]
+
+    def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        """Return a paragraph; in a cell it is a line."""
+        inside = "td" in parent_tags
+        return f"\n{text.strip()}\n" if inside else str(super().convert_p(el, text, parent_tags))  # type: ignore[misc]
 
     def convert_tr(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """Leave a row to its table."""
@@ -57,10 +67,12 @@ class _Converter(MarkdownConverter):
             return f"\n\n{text.strip()}\n\n"
         width = max(map(len, written))
         written = [row + [""] * (width - len(row)) for row in written]
-        count = len(heads) or 1
-        head = [_join_heads(column) for column in zip(*written[:count], strict=True)]
+        count = len(heads)
+        told = [line for row in written[count:] for line in spread_lines(row)]
+        tops = [[" ".join(cell.split()) for cell in row] for row in written[:count]] or [told.pop(0)]
+        head = [_join_heads(column) for column in zip(*tops, strict=True)]
         # A row that is a single merged cell, such as a heading within a table, says it once.
-        rest = [[row[0], *[""] * (width - 1)] if len(set(row)) == 1 else row for row in written[count:]]
+        rest = [[row[0], *[""] * (width - 1)] if len(set(row)) == 1 else row for row in told]
         lines = [head, ["---"] * width, *rest]
         caption = el.find("caption", recursive=False)
         above = f"{' '.join(caption.get_text().split())}\n\n" if caption else ""

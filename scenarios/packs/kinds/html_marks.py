@@ -17,6 +17,12 @@ _FOOTNOTE = re.compile(r"[\[(]?(\d{1,3}|[a-z]|[*†‡§]{1,3})[\])]?")
 _POWER = re.compile(r"[-+−–]?[\w.,/+−-]*\d[\w.,/+−-]*|[-+−]?[nkmxyij]")
 _UNIT = re.compile(r"(?:^|[^^\W\d_]|[\d\s/·])(?:[a-zA-Zµ]{1,2}|10)$")
 """Base of a power: a unit or a variable of one or two letters, or 10."""
+_SINGLE = re.compile(r"\d+(?:[.,]\d+)?|\w?")
+_OVER = re.compile(r"\s*[/⁄]\s*")
+_AMOUNT = re.compile(
+    r"(?:[€$£₹¥]|EUR|USD|CHF|Fr\.?)\s?[\d.,]*\d\s?\x00|\d\s?\x00\s?(?:[€$£₹]|EUR|USD|CHF|zł|kr|Kč|лв|₽)"
+)
+"""A price whose cents, at 00, are raised."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _STYLE = re.compile(r"list-style(?:-type)?\s*:\s*(lower|upper)-(alpha|latin|roman)", re.IGNORECASE)
 
@@ -42,10 +48,22 @@ def write_marks(page: Tag) -> None:
         for element in page.find_all(name):
             parts = element.find_all(True, recursive=False)
             if len(parts) == 2:
+                for part in parts:
+                    _group(part)
                 parts[1].insert_before(NavigableString(sign))
+    for element in page.find_all("msqrt"):
+        _group(element)
+        element.insert(0, NavigableString("√"))
     for numbered in page.find_all("ol"):
         for item, mark in _number_items(numbered):
             item[MARK] = mark
+
+
+def _group(element: Tag) -> None:
+    """Put what is more than a number or a name into brackets."""
+    if not _SINGLE.fullmatch(element.get_text(strip=True)):
+        element.insert(0, NavigableString("("))
+        element.append(NavigableString(")"))
 
 
 def _get_text_before(element: Tag) -> str:
@@ -66,13 +84,28 @@ def _get_text_before(element: Tag) -> str:
 def _raise(element: Tag, before: str, footnotes: set[str]) -> str:
     text = element.get_text(strip=True)
     mark = _FOOTNOTE.fullmatch(text)
+    if text.isdigit() and _OVER.fullmatch(str(element.next_sibling or "")):
+        return f"{' ' if before[-1:].isdigit() else ''}{text}"  # a fraction
     if mark is not None:
         if not before.strip():
             return f"[{mark[1]}]{'' if str(element.next_sibling or '')[:1].isspace() else ' '}"
         linked = element.find("a") is not None or (element.parent is not None and element.parent.name == "a")
         if linked or text[0] in "[(*†‡§" or (text in footnotes and not _UNIT.search(before)):
             return f" [{mark[1]}]"
+    if len(text) == 2 and text.isdigit() and before[-1:].isdigit() and _is_price(element):
+        return f".{text}"
     return f"^{text}" if _POWER.fullmatch(text) else text
+
+
+def _is_price(cents: Tag) -> bool:
+    """Return whether raised digits are the cents of a price."""
+    around = cents.parent
+    said = (
+        ""
+        if around is None
+        else "".join("\x00" if one is cents else one.get_text() for one in around.children)
+    )
+    return _AMOUNT.search(said) is not None
 
 
 def _lower(element: Tag) -> str:

@@ -23,6 +23,13 @@ def read(content: bytes) -> Extracted:
     """
     message = message_from_bytes(content, EmailMessage, policy=default)
     body = message.get_body(("plain", "html"))
+    page = message.get_body(("html",))
+    if (
+        isinstance(body, EmailMessage)
+        and page is not None
+        and not (body.get_payload(decode=True) or b"").strip()
+    ):
+        body = page  # some programs add an empty text
     if not isinstance(body, EmailMessage):
         raise ValueError("it has no text: it may be encrypted, or hold attachments only")
     attached = (
@@ -34,9 +41,9 @@ def read(content: bytes) -> Extracted:
         raise ValueError("a part of it is damaged")
     text, _ = decode(said, body.get_content_charset())
     if body.get_content_type() == "text/html":
-        page = html.read(text)
-        text = page.text
-        notes += page.notes
+        found = html.read(text)
+        text = found.text
+        notes += found.notes
     else:
         text, *signature = text.replace("\r\n", "\n").split(f"\n{_SIGNATURE}\n", maxsplit=1)
         if signature:

@@ -12,7 +12,7 @@ from typing import Any
 from hallulab.scenarios.packs.kinds import Extracted, pdf_layout
 from hallulab.scenarios.packs.kinds.pdf_layout import PageRows
 from hallulab.scenarios.packs.kinds.pdf_lines import Glyph, read_rows
-from hallulab.scenarios.packs.kinds.pdf_seen import Character, find_unseen
+from hallulab.scenarios.packs.kinds.pdf_seen import Character, find_struck, find_unseen
 
 _NO_TITLE = re.compile(
     r"microsoft \w+ ?-|untitled|document\d*$|slide \d+$|powerpoint presentation|title$|[\w-]+:[/\\]"
@@ -98,9 +98,10 @@ class _Page:
         turned: dict[int, list[Glyph]] = {0: []}
         aslant: list[str] = []
         hidden: list[str] = []
+        crossed: list[str] = []
         unknown = 0
         characters = list(_read_characters(text))
-        unseen = find_unseen(page, text, characters)
+        unseen, struck = find_unseen(page, text, characters), find_struck(page, characters)
         for index, code, box, (x, y), angle in characters:
             if not (left <= (box[0] + box[1]) / 2 <= right and bottom <= (box[2] + box[3]) / 2 <= top):
                 continue
@@ -108,8 +109,8 @@ class _Page:
                 unknown += 1
                 continue
             letter = "-" if code in _HYPHENS else chr(code)
-            if index in unseen:
-                hidden.append(letter)
+            if index in unseen or index in struck:
+                (hidden if index in unseen else crossed).append(letter)
                 continue
             quarter = round(angle / 90) if angle else 0
             if angle and abs(angle - 90 * quarter) > _ASLANT:
@@ -127,7 +128,11 @@ class _Page:
             height = top - bottom if quarter % 2 == 0 else right - left
             if rows := read_rows(glyphs):
                 self.sheets.append(PageRows(rows, height))
-        for letters, kind in ((aslant, "text aslant (a watermark?)"), (hidden, "text that is not seen")):
+        for letters, kind in (
+            (aslant, "text aslant (a watermark?)"),
+            (hidden, "text that is not seen"),
+            (crossed, "struck text"),
+        ):
             if said := " ".join("".join(letters).split()):
                 notes.append(f"page {self.number}: {kind} is left out: {said[:_LONGEST_QUOTE]}")
         if unknown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 from statistics import median
 from typing import NamedTuple
@@ -63,20 +63,30 @@ def lay_out(sheets: Sequence[PageRows]) -> tuple[str, list[str]]:
 
 def _remove_running(sheets: Sequence[PageRows]) -> list[str]:
     """Take the headers and footers out of the rows; return the first of each."""
-    places: dict[tuple[str, int], list[tuple[PageRows, Row]]] = {}
-    for sheet in sheets:
+    places: dict[tuple[str, int], list[tuple[int, Row]]] = {}
+    for number, sheet in enumerate(sheets):
         for row in sheet.rows[:3] + sheet.rows[3:][-3:]:
             y = row[0].y
             if min(y, sheet.height - y) < _MARGIN * sheet.height:
                 text = re.sub(r"\d+|\b[ivxl]+\b", "#", _say(row))
-                places.setdefault((text, round(y / 8)), []).append((sheet, row))
+                places.setdefault((text, round(y / 8)), []).append((number, row))
     left_out = []
     for found in places.values():
-        if len({id(sheet) for sheet, _ in found}) > 1:
+        if len({number for number, _ in found}) > 1 and _counts_pages(found):
             left_out.append(_say(found[0][1]))
-            for sheet, row in found:
-                sheet.rows[:] = [other for other in sheet.rows if other is not row]
+            for number, row in found:
+                sheets[number].rows[:] = [other for other in sheets[number].rows if other is not row]
     return left_out
+
+
+def _counts_pages(found: Sequence[tuple[int, Row]]) -> bool:
+    """Return whether the numbers of lines on several pages are equal, or those of the pages."""
+    told = [(number, re.findall(r"\d+", _say(row))) for number, row in found]
+    for (one, before), (other, after) in pairwise(told):
+        for first, second in zip(before, after, strict=False):
+            if first != second and int(second[:9]) - int(first[:9]) not in (1, other - one):
+                return False
+    return True
 
 
 def _part_footnotes(rows: list[Row]) -> tuple[list[Row], list[Row]]:
@@ -118,8 +128,12 @@ def _read_block(rows: Sequence[Row], depth: int = 0) -> list[_PdfBlock]:
                 columns.reverse()
             for column in columns:
                 _append(paragraphs, _read_block([list(cell) for cell in column if cell], depth + 1))
+        elif depth < 3 and not heads and (side := _find_names(cells)):
+            for part in ([row[:side] for row in cells], [row[side:] for row in cells]):
+                lines = [[piece for cell in row for piece in cell] for row in part]
+                paragraphs += _read_block([line for line in lines if line], depth + 1)
         else:
-            paragraphs += _read_table([*_spread(heads, gutters), *cells])
+            paragraphs += _read_table(_join_heads(_spread(heads, gutters), cells))
         heads = []
     return paragraphs
 
@@ -150,10 +164,30 @@ def _spread(heads: list[Row], gutters: list[float]) -> list[list[Row]]:
     return [columns] if heads else []
 
 
+def _join_heads(head: list[list[Row]], cells: list[list[Row]]) -> list[list[Row]]:
+    """Return the rows of a table; those of its head are one, if the one below has no number either.
+
+    The corner above the first column stands in one of them alone.
+    """
+    corner = head and not (head[0][0] and cells[0][0])
+    if corner and not any(map(str.isdigit, "".join(_say(cell) for cell in (*head[0], *cells[0])))):
+        return [[[*one, *more] for one, more in zip(head[0], cells[0], strict=True)], *cells[1:]]
+    return [*head, *cells]
+
+
+def _find_names(cells: list[list[Row]]) -> int:
+    """Return the first column after others whose cells are names of values (`Date:`); 0: there is none."""
+    for number, column in enumerate(list(zip(*cells, strict=True))[1:-1], start=1):
+        said = [_say(cell) for cell in column if cell]
+        if len(said) > 1 and all(text.endswith(":") for text in said):
+            return 0 if all(_say(row[0]).endswith(":") for row in cells if row[0]) else number
+    return 0
+
+
 def _join_marks(row: Row) -> Row:
     """Join the mark of a list to its item."""
     if len(row) == 2 and _ITEM.fullmatch(row[0].text) and row[1].left - row[0].right < 4 * row[0].size:
-        return [_join_pieces(row)]
+        return [_join_pieces(row)._replace(size=row[1].size)]
     return row
 
 
@@ -246,8 +280,11 @@ def _read_table(cells: list[list[Row]]) -> list[_PdfBlock]:
     close = min(steps) * 1.15 if max(steps) > 1.3 * min(steps) else 0.0
     right_to_left = is_right_to_left(" ".join(_say(cell) for row in cells for cell in row))
     told = [[_say(cell) for cell in (row[::-1] if right_to_left else row)] for row in cells[:end]]
+    alone = _spread_first_cells(told, steps, close)
     centred = _find_centred(told, steps, close)
     for number, texts in enumerate(told):
+        if number in alone:
+            continue
         wrapped = number and steps[number - 1] <= close and (not texts[0] or sum(map(bool, texts)) == 1)
         if wrapped or number in centred:
             rows[-1] = [f"{one} {more}".strip() for one, more in zip(rows[-1], texts, strict=True)]
@@ -262,6 +299,30 @@ def _read_table(cells: list[list[Row]]) -> list[_PdfBlock]:
     return [_PdfBlock((lines,), False), *_read_prose(below)]
 
 
+def _spread_first_cells(rows: Sequence[list[str]], steps: Sequence[float], close: float) -> set[int]:
+    """Write a first cell that stands in the middle of several rows into each; return its own lines."""
+    alone = set[int]()
+    for begin, end in _group_close(len(rows), steps, close):
+        named = [number for number in range(begin, end) if rows[number][0]]
+        others = [number for number in range(begin, end) if not rows[number][0]]
+        if not begin or len(named) != 1 or len(others) < 2 or any(rows[named[0]][1:]):
+            continue
+        if all(sum(map(bool, rows[number])) > 1 for number in others):
+            alone.add(named[0])
+            for number in others:
+                rows[number][0] = rows[named[0]][0]
+    return alone
+
+
+def _group_close(count: int, steps: Sequence[float], close: float) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of the lines that are as near as those of one row."""
+    begin = 0
+    for end in range(1, count + 1):
+        if end == count or steps[end - 1] > close:
+            yield begin, end
+            begin = end
+
+
 def _find_centred(rows: Sequence[Sequence[str]], steps: Sequence[float], close: float) -> set[int]:
     """Return the lines that go on with a row before its first cell: this stands in the middle, or below.
 
@@ -271,14 +332,10 @@ def _find_centred(rows: Sequence[Sequence[str]], steps: Sequence[float], close: 
         close: lines of one row are as near as that, at most.
     """
     found = set[int]()
-    begin = 0
-    for end in range(1, len(rows) + 1):
-        if end < len(rows) and steps[end - 1] <= close:
-            continue
+    for begin, end in _group_close(len(rows), steps, close):
         # The first lines may be a head, which has no first cell.
         if begin and not rows[begin][0] and sum(bool(row[0]) for row in rows[begin:end]) == 1:
             found |= set(range(begin + 1, end))
-        begin = end
     return found
 
 

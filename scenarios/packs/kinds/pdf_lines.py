@@ -7,6 +7,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple, TypeVar
 
 from hallulab.scenarios.packs.kinds.spaced_letters import join_spaced_letters
@@ -17,6 +18,8 @@ _WORD_GAP = 0.13
 """… and of so many heights parts two words …"""
 _SPACES_GAP = 0.5
 """… or two whose letters are parted by spaces."""
+_INITIAL = 1.8
+"""Heights of the other letters that a paragraph's large first letter has at least."""
 _COLUMN_GAP = 2.5
 """A gap of so many heights parts what is set with different spaces between its letters."""
 _FEWEST_GAPS = 4
@@ -62,10 +65,32 @@ _Part = TypeVar("_Part", Glyph, Phrase)
 
 def read_rows(glyphs: Sequence[Glyph]) -> list[Row]:
     """Return the rows of a page, from above."""
-    lines = [_close_up(sorted(line, key=lambda glyph: glyph.left)) for line in _group_by_height(glyphs, 0.15)]
+    groups = _group_by_height(_lower_initials(glyphs), 0.15)
+    lines = [_close_up(sorted(line, key=lambda glyph: glyph.left)) for line in groups]
     pieces = [piece for line in _raise_small(lines) for piece in _split(line)]
     rows = _group_by_height(_name_superscripts(pieces), 0.45)
     return [sorted(row, key=lambda piece: piece.left) for row in rows]
+
+
+def _lower_initials(glyphs: Sequence[Glyph]) -> list[Glyph]:
+    """Put each large letter that begins a paragraph and is several lines high before the first of them."""
+    usual = median(glyph.size for glyph in glyphs) if glyphs else 0.0
+    large = [glyph for glyph in glyphs if glyph.size > _INITIAL * usual and glyph.text[0].isalpha()]
+    moved: dict[int, Glyph] = {}
+    for glyph in large:
+        if any(other is not glyph and abs(other.y - glyph.y) < glyph.size / 2 for other in large):
+            continue
+        beside = [
+            other
+            for other in glyphs
+            if other.size < glyph.size / _INITIAL
+            and -0.2 * usual < other.left - glyph.right < usual
+            and glyph.y - 0.8 * glyph.size < other.y < glyph.y + 0.3 * usual
+        ]
+        if len({round(other.y) for other in beside}) > 1:
+            first = min(beside, key=lambda other: (round(other.y), other.left))
+            moved[id(glyph)] = Glyph(glyph.text, first.left, first.left, first.y, first.size)
+    return [moved.get(id(glyph), glyph) for glyph in glyphs]
 
 
 def _close_up(line: list[Glyph]) -> list[Glyph]:
@@ -126,16 +151,20 @@ def _find_host(run: list[Glyph], lines: list[list[Glyph]], heights: list[float])
         if heights[number] > y + 1.2 * size:
             return None
         line = lines[number]
-        if not line or line[0].y == y or size > _SMALL * line[0].size:
-            continue
-        if not -0.3 * line[0].size <= line[0].y - y <= 0.6 * line[0].size:
+        if not line or line[0].y == y:
             continue
         at = bisect_left(line, run[0].left + 0.1 * size, key=lambda glyph: glyph.left)
-        if at and run[0].left - line[at - 1].right < 0.5 * size:
+        if at and run[0].left - line[at - 1].right < 0.5 * size and _is_small_beside(run[0], line[at - 1]):
             return number
-        if at < len(line) and -0.1 * size <= line[at].left - run[-1].right < 0.5 * size:
+        close = at < len(line) and -0.1 * size <= line[at].left - run[-1].right < 0.5 * size
+        if close and _is_small_beside(run[0], line[at]):
             return number
     return None
+
+
+def _is_small_beside(small: Glyph, usual: Glyph) -> bool:
+    """Return whether a glyph is a super- or subscript of the one beside it."""
+    return small.size <= _SMALL * usual.size and -0.6 * usual.size <= usual.y - small.y <= 0.6 * usual.size
 
 
 def _part(line: list[Glyph], gap: float) -> list[list[Glyph]]:

@@ -1,8 +1,9 @@
-"""Letters of a PDF's page that nobody sees on it: white on white, under a box, cut off, or not painted."""
+"""Letters of a PDF's page that do not count: nobody sees them on it, or they are struck out."""
 
 from __future__ import annotations
 
 import ctypes
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -17,6 +18,10 @@ _FINE = 1 << 20
 """Steps in which PDFium tells where a point of the page is in the picture."""
 _COARSE = bytes(level & 0xF8 for level in range(256))
 """Levels of a colour in steps that one tells apart."""
+_THICKEST = 3.0
+"""Points that a line through a text is high, at most, with PDFium's own point of margin."""
+_CROSSING = (0.14, 0.42)
+"""Heights of a letter above its base line at which a line strikes it out."""
 
 
 class Character(NamedTuple):
@@ -118,3 +123,34 @@ def _get_colour(handle: Any, index: int, get_mode: Any) -> bytes | None:
     red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
     raw.FPDFText_GetFillColor(handle, index, *map(ctypes.byref, (red, green, blue, alpha)))
     return bytes((blue.value, green.value, red.value)).translate(_COARSE)
+
+
+def find_struck(page: Any, characters: Sequence[Character]) -> set[int]:
+    """Return the numbers of the characters through which a line is drawn that is as long as they are."""
+    from pypdfium2 import raw
+
+    level = sorted((one for one in characters if not one.angle), key=lambda one: one.origin[1])
+    heights = [one.origin[1] for one in level]
+    sides = [ctypes.c_float() for _ in range(4)]
+    struck: set[int] = set()
+    for index in range(raw.FPDFPage_CountObjects(page.raw)):
+        drawn = raw.FPDFPage_GetObject(page.raw, index)
+        if raw.FPDFPageObj_GetType(drawn) != raw.FPDF_PAGEOBJ_PATH:
+            continue
+        raw.FPDFPageObj_GetBounds(drawn, *map(ctypes.byref, sides))
+        left, low, right, top = (side.value for side in sides)
+        if top - low > _THICKEST or right - left < 2 * _THICKEST:
+            continue
+        line = (low + top) / 2
+        crossed = []
+        for one in level[bisect_left(heights, line - 50) : bisect_left(heights, line)]:
+            high = one.box[3] - one.box[2]
+            within = _CROSSING[0] * high < line - one.origin[1] < _CROSSING[1] * high
+            if within and left - 1 < (one.box[0] + one.box[1]) / 2 < right + 1:
+                crossed.append(one)
+        room = max((one.box[3] - one.box[2] for one in crossed), default=0.0) / 2
+        begin = min((one.box[0] for one in crossed), default=0.0)
+        end = max((one.box[1] for one in crossed), default=0.0)
+        if len(crossed) > 1 and begin - room < left and right < end + room:
+            struck.update(one.number for one in crossed)
+    return struck

@@ -87,17 +87,25 @@ def _write_slide(root: Element, is_first: bool) -> str:
 
 
 def _find_shapes(root: Element) -> Iterator[Element]:
-    """Yield the shapes and frames of a slide, those of groups too; of alternatives, the first."""
+    """Yield the shown shapes and frames of a slide, those of groups too; of alternatives, the first."""
     waiting = [root]
     while waiting:
         element = waiting.pop()
         match get_name(element):
+            case "sp" | "graphicFrame" | "grpSp" if _is_hidden(element):
+                pass
             case "sp" | "graphicFrame":
                 yield element
             case "Fallback":
                 pass
             case _:
                 waiting += reversed(element)
+
+
+def _is_hidden(shape: Element) -> bool:
+    return any(
+        one.get("hidden") in ("1", "true") for part in shape for one in part if get_name(one) == "cNvPr"
+    )
 
 
 def _get_placeholder(shape: Element) -> str | None:

@@ -6,9 +6,10 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, pairwise, zip_longest
 
 from hallulab.scenarios.packs.kinds import Extracted
+from hallulab.scenarios.packs.kinds.cell_lines import spread_lines
 from hallulab.scenarios.packs.kinds.text import decode
 
 _SEPARATORS = ",;\t|"
@@ -30,14 +31,16 @@ def read(content: bytes) -> Extracted:
 
 
 def _find_separator(text: str) -> str:
-    """Return what parts the first rows into as many columns as the head has; if several do, into most."""
+    """Return what parts most of the first rows into as many columns as the head has; of several, the most.
+
+    The head is the first row of several columns: a title may stand above it.
+    """
 
     def score(separator: str) -> tuple[float, int]:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
         widths = [len(row) for row in islice(rows, _ROWS_TRIED) if row]
-        if not widths or widths[0] == 1:
-            return 0.0, 0
-        return widths.count(widths[0]) / len(widths), widths[0]
+        head = next((width for width in widths if width > 1), 0)
+        return (widths.count(head) / len(widths), head) if head else (0.0, 0)
 
     return max(_SEPARATORS, key=score)
 
@@ -76,9 +79,15 @@ def _write_titled(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines that stand alone above a table, and the table."""
     filled = [row for row in rows if any(row)]
     alone = len(filled) if len(filled) == 1 else 0  # a column of more is a table
-    wide = next((place for place, row in enumerate(filled) if sum(map(bool, row)) > 1), alone)
-    titles = [" ".join("".join(row).split()) for row in filled[:wide]]
+    wide = next((place for place, row in enumerate(filled) if not _is_alone(row)), alone)
+    titles = [" ".join(next(filter(None, row)).split()) for row in filled[:wide]]
     return [*titles, table] if (table := write_table(filled[wide:])) else titles
+
+
+def _is_alone(row: Sequence[str]) -> bool:
+    """Return whether a row is one cell, which may be merged and then stands in all places."""
+    said = list(filter(None, row))
+    return len(said) == 1 or (len(said) == len(row) and len(set(said)) == 1 and not said[0].isdigit())
 
 
 def write_table(rows: Sequence[Sequence[str]]) -> str:
@@ -93,15 +102,31 @@ def write_table(rows: Sequence[Sequence[str]]) -> str:
     Raises:
         ValueError: it would have too many cells.
     """
-    cells = [[" ".join(cell.split()).replace("|", r"\|") for cell in row] for row in rows]
+    first = next((place for place, row in enumerate(rows) if any(row)), 0)
+    lines = (line for row in rows[first + 1 :] for line in spread_lines(row))
+    cells = [
+        [" ".join(cell.split()).replace("|", r"\|") for cell in row]
+        for row in (*rows[first : first + 1], *lines)
+    ]
     cells = [row for row in cells if any(row)]
     if not cells:
         return ""
     width = max(index for row in cells for index, cell in enumerate(row, start=1) if cell)
     if len(cells) * width > LARGEST_TABLE:
         raise ValueError(f"a table has more than {LARGEST_TABLE:,} cells, with the empty ones")
+    if len(cells) > 2 and _go_on(cells[0], cells[1]):
+        cells[:2] = [
+            [" ".join(dict.fromkeys(filter(None, both))) for both in zip_longest(*cells[:2], fillvalue="")]
+        ]
     head, *body = (_write_row([*row, *[""] * width][:width]) for row in cells)
     return "\n".join([head, _write_row(["---"] * width), *body])
+
+
+def _go_on(head: Sequence[str], row: Sequence[str]) -> bool:
+    """Return whether a row goes on with a head above it that has merged cells: it has no number either."""
+    merged = any(one and one == other for one, other in pairwise(head))
+    corner = bool(row) and row[0] in ("", head[0])
+    return merged and corner and not _DIGIT.search("".join((*head, *row)))
 
 
 def _write_row(cells: Sequence[str]) -> str:

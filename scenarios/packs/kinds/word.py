@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from hallulab.scenarios.packs.kinds import Extracted, parts
+from hallulab.scenarios.packs.kinds.cell_lines import spread_lines
+from hallulab.scenarios.packs.kinds.spaced_letters import join_spaced_letters
 from hallulab.scenarios.packs.kinds.word_runs import Runs
 from hallulab.scenarios.packs.kinds.word_styles import ParagraphNumbers, Styles
 
@@ -144,8 +146,10 @@ class _WordDocument:
                 elif text.strip() or held:
                     yield (held + text).rstrip(), item
                     held = ""
+                self._runs.grounds += 1
                 for box in boxes:
                     yield from self._read_blocks(box)
+                self._runs.grounds -= 1
             elif element.tag == "tbl":
                 yield from self._read_table(element)
             elif element.tag in ("oMathPara", "oMath"):
@@ -159,7 +163,7 @@ class _WordDocument:
         """Return a paragraph with its number, and whether it is an item of a list."""
         style = self._styles.find(paragraph)
         label, level = self._numbering.count(paragraph)
-        text = self._runs.read(paragraph).strip("\n").lstrip(" ")
+        text = join_spaced_letters(self._runs.read(paragraph).strip("\n").lstrip(" "))
         if not text.strip():
             return "", False
         if style.is_title and self._title is None:
@@ -177,6 +181,7 @@ class _WordDocument:
         """Yield a table as Markdown; a table of one column is no table, but a frame."""
         rows: list[list[str]] = []
         self._tables += 1
+        self._runs.grounds += 1
         for row in _find_inside(table, "tr"):
             if row.find("trPr/del") is not None:
                 continue
@@ -190,15 +195,19 @@ class _WordDocument:
                 cells += [text] * _read_number(cell, "tcPr/gridSpan", 1)
             rows.append(cells)
         self._tables -= 1
+        self._runs.grounds -= 1
         width = max((len(row) for row in rows), default=0)
         if self._tables and width > 1:
-            yield "; ".join(", ".join(filter(None, row)) for row in rows), False
+            yield "; ".join(", ".join(" ".join(cell.split()) for cell in row if cell) for row in rows), False
             return
         if width < 2:
-            yield from ((cell, False) for row in rows for cell in row if cell)
+            yield from ((" ".join(cell.split()), False) for row in rows for cell in row if cell)
             return
         lines = []
-        for texts in rows:
+        for texts in (
+            *([" ".join(cell.split()) for cell in row] for row in rows[:1]),
+            *(line for row in rows[1:] for line in spread_lines(row)),
+        ):
             said = texts[:1] if len(set(texts)) == 1 else texts
             padded = [*said, *[""] * (width - len(said))]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in padded) + " |")
@@ -231,4 +240,5 @@ def _join_blocks(blocks: Iterable[tuple[str, bool]]) -> str:
 
 
 def _join_cell(blocks: Iterable[tuple[str, bool]]) -> str:
-    return " ".join(" ".join(block for block, _ in blocks).split())
+    """Return the text of a cell, with a line for each of its paragraphs."""
+    return "\n".join(block for block, _ in blocks)

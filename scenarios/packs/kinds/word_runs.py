@@ -36,6 +36,7 @@ class Runs:
         hidden: words of hidden text.
         marks: kind and id of the footnotes and endnotes, in the order of their marks.
         unknown: what could not be read, a sentence each.
+        grounds: tables and boxes around the paragraphs, which may be dark.
     """
 
     def __init__(self, styles: Styles) -> None:
@@ -44,6 +45,8 @@ class Runs:
         self.hidden = 0
         self.marks: list[tuple[str, str | None]] = []
         self.unknown: dict[str, None] = {}
+        self.grounds = 0
+        self._is_bare = False
         self._fields: list[bool] = []
         self._raised = False
         self._struck = False
@@ -52,6 +55,9 @@ class Runs:
     def read(self, parent: Element) -> str:
         """Return the text of a paragraph."""
         parts: list[str] = []
+        self._is_bare = (
+            parent.tag == "p" and parent.find("pPr/shd") is None and parent.find("pPr/pStyle") is None
+        )
         self._style_hides = parent.tag == "p" and self._styles.find(parent).hidden
         self._add(parent, parts)
         self._close_strike(parts)
@@ -135,6 +141,8 @@ class Runs:
         own = run.find("rPr/vanish")
         if own is not None:
             return is_on(own)
+        if self._is_bare and not self.grounds and _is_white(run):
+            return True
         style = run.find("rPr/rStyle")
         return self._style_hides or (
             style is not None and self._styles.find_by_id(style.get("val", "")).hidden
@@ -195,6 +203,17 @@ class Runs:
             return chr(number)
         self.unknown[f"a symbol of the font {font} is left out ({code})"] = None
         return ""
+
+
+def _is_white(run: Element) -> bool:
+    """Return whether the letters of a run have the colour of paper, and no other behind them."""
+    colour = run.find("rPr/color")
+    return (
+        colour is not None
+        and colour.get("val", "").upper() == "FFFFFF"
+        and run.find("rPr/shd") is None
+        and run.find("rPr/highlight") is None
+    )
 
 
 def write_math(element: Element) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hallulab.scenarios.packs.kinds import Extracted, note_pictures
 from hallulab.scenarios.packs.kinds.number_formats import show
@@ -61,7 +61,7 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
     texts: dict[int, dict[int, str]] = defaultdict(dict)
     # Only the cells that exist: `iter_rows` would make all up to the last one, which may be the 17 billionth.
     for (row, column), cell in sheet._cells.items():
-        if cell.has_style and cell.font.strike:
+        if cell.has_style and (cell.font.strike or _is_white_on_white(cell)):
             continue
         if text := show(cell.value, cell.number_format):
             texts[row][column] = text
@@ -94,6 +94,12 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
         rows.append([cells.get(column, "") for column in wanted])
         last = row
     return rows, left_out
+
+
+def _is_white_on_white(cell: Any) -> bool:
+    colour = cell.font.color
+    white = colour is not None and (colour.rgb == "FFFFFFFF" if colour.type == "rgb" else colour.theme == 0)
+    return white and cell.fill.fill_type is None
 
 
 def _count_unknown(content: bytes, sheets: list[Worksheet]) -> int:

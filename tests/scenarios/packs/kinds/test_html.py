@@ -26,6 +26,16 @@ def read(body: str) -> list[str]:
         ("<p>log<sub>2</sub>8 and x<sub>i</sub>", "log_2 8 and x_i"),
         ("<p>In 2019<a epub:type=noteref>1</a> it was 1", "In 2019 [1] it was 1"),
         ("<p>In 2019<a role=doc-noteref>1</a> it was 1", "In 2019 [1] it was 1"),
+        ("<p><sup>1</sup>⁄<sub>2</sub> cup or 1<sup>1</sup>/<sub>2</sub> cups", "1⁄2 cup or 1 1/2 cups"),
+        (
+            "<p>€4<sup>50</sup> or <b>4</b><sup>50</sup> zł a day, 4<sup>50</sup>",
+            "€4.50 or 4.50 zł a day, 4^50",
+        ),
+        ("<math><msqrt><mn>2</mn></msqrt><msqrt><mi>a</mi><mo>+</mo><mn>1</mn></msqrt></math>", "√2√(a+1)"),
+        (
+            "<math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>",
+            "(a+b)/2",
+        ),
         ("<math><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>x</mi><mn>2</mn></msup></math>", "1/2x^2"),
     ],
 )
@@ -66,6 +76,18 @@ def test_lists_keep_their_numbers(body: str, lines: list[str]) -> None:
             "<thead><tr><th>A<th>B<tbody><tr><th colspan=2>In summer<tr><th>C<td>1<br>2",
             ["| A | B |", "| --- | --- |", "| In summer |  |", "| C | 1 2 |"],
         ),
+        (
+            "<tr><th>Day<th>Hours<tr><td>Mon<br>Tue<td>9-12<br>closed",
+            ["| Day | Hours |", "| --- | --- |", "| Mon | 9-12 |", "| Tue | closed |"],
+        ),
+        (
+            "<tr><th>A<th>B<th>C<tr><td>Saw<td><p>Day<p>Week<td><p>4<p>9",
+            ["| A | B | C |", "| --- | --- | --- |", "| Saw | Day | 4 |", "| Saw | Week | 9 |"],
+        ),
+        (
+            "<tr><th>A<br>x<th>B<br>1<tr><td>Cordless<br>drill<td>4 euros<br>a day",
+            ["| A x | B 1 |", "| --- | --- |", "| Cordless drill | 4 euros a day |"],
+        ),
         ("<caption>Fees</caption><tr><th>A<tr><td>1", ["Fees", "| A |", "| --- |", "| 1 |"]),
         ("<tr><td rowspan=x>a<tr><td>b", ["| a |", "| --- |", "| b |"]),
         ("<tr><td>a<td><table><tr><td>b<td>c</table>", ["a", "| b | c |", "| --- | --- |"]),
@@ -105,6 +127,17 @@ def test_what_is_hidden_or_stands_around_the_text_is_left_out(hidden: str) -> No
 def test_a_question_that_opens_its_answer_is_text(question: str) -> None:
     assert read(f"{question}<div>Seven days.</div><button>Send</button>")[0].endswith("How long?")
     assert read(f"{question}<div>Seven days.</div><button>Send</button>")[1:] == ["Seven days."]
+
+
+def test_boxes_that_only_styles_part_are_parted() -> None:
+    assert read("<p><span class=a>Monday</span><span class=b>closed</span></p>") == ["Monday closed"]
+    assert read("<p><span class=a>F</span><span class=a>ee</span>, <span>1</span><span>2</span></p>") == [
+        "Fee, 12"
+    ]
+    cells = "<span role=cell>Saw</span><span role=cell>3</span>"
+    heads = cells.replace("cell", "columnheader").replace("Saw", "Tool").replace(">3", ">Fee")
+    table = f"<div role=table><div role=row>{heads}</div><div role=row>{cells}</div></div>"
+    assert read(table) == ["| Tool | Fee |", "| --- | --- |", "| Saw | 3 |"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from datetime import date, datetime, time, timedelta
 
 import pytest
 from openpyxl import Workbook
-from openpyxl.styles import Font
+from openpyxl.styles import Font, PatternFill
 
 from hallulab.scenarios.packs.kinds import (
     Extracted,
@@ -38,6 +38,13 @@ TABLE = "| Tool | Fee |\n| --- | --- |\n"
         (b'"Tool"|"Fee"\n"Drill"|"5"\n', f"{TABLE}| Drill | 5 |"),
         (b"sep=~\nTool~Fee\nDrill~5", f"{TABLE}| Drill | 5 |"),
         (b"Tool,Fee\na|b,5\n", f"{TABLE}| a\\|b | 5 |"),
+        (b"Fees\n\nTool;Fee\nDrill;4,50\nSaw;6,00\n", f"Fees\n\n{TABLE}| Drill | 4,50 |\n| Saw | 6,00 |"),
+        (b'Tool,Fee\n"Day\nWeek","4\n9"\n', f"{TABLE}| Day | 4 |\n| Week | 9 |"),
+        (b"Fees,Fees\n,\nTool,Fee\nDrill,5\n", f"Fees\n\n{TABLE}| Drill | 5 |"),
+        (
+            b"Tool,Price,Price\n,Day,Week\nDrill,5,9\n",
+            "| Tool | Price Day | Price Week |\n| --- | --- | --- |\n| Drill | 5 | 9 |",
+        ),
         (b"Tool;Fee\nDrill;4,50\nSaw;6,00\n", f"{TABLE}| Drill | 4,50 |\n| Saw | 6,00 |"),
         (b"Fees of 2026,\n,\nTool,Fee\nDrill,5\n", f"Fees of 2026\n\n{TABLE}| Drill | 5 |"),
         (b"Tool,Fee\nDrill,5\n,\nSaw,6\n", f"{TABLE}| Drill | 5 |\n| Saw | 6 |"),
@@ -122,6 +129,29 @@ def test_a_cell_far_away_makes_no_rows_between() -> None:
     assert found.text.endswith("| 2025 | March (closed) | | |\n| | | | 7 |")
 
 
+def test_white_text_of_a_workbook_is_left_out() -> None:
+    book, written = Workbook(), io.BytesIO()
+    for row in (["Tool", "Fee"], ["Drill", 5], ["Saw", 6]):
+        book.active.append(row)
+    for cell in (*book.active[1], *book.active[3]):
+        cell.font = Font(color="FFFFFFFF")
+    for cell in book.active[1]:
+        cell.fill = PatternFill("solid", fgColor="FF000000")
+    book.save(written)
+    assert workbook.read(written.getvalue()).text.endswith(f"{TABLE}| Drill | 5 |")
+
+
+def test_hidden_shapes_are_left_out() -> None:
+    shapes = "".join(
+        f'<p:sp><p:nvSpPr><p:cNvPr id="9" name="x"{more}/></p:nvSpPr>'
+        f"<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+        for more, text in ((' hidden="1"', "unseen"), ("", "shown"))
+    )
+    part = "ppt/slides/slide3.xml"
+    said = slides.read(replace_in("training.pptx", part, ("</p:spTree>", f"{shapes}</p:spTree>"))).text
+    assert ("unseen" in said, "shown" in said) == (False, True)
+
+
 def test_hidden_slides_are_left_out_and_told() -> None:
     assert "Questions" in slides.read(build_document("training.pptx")).text
     hidden = replace_in("training.pptx", "ppt/slides/slide3.xml", ("<p:sld ", '<p:sld show="0" '))
@@ -154,6 +184,15 @@ def test_signature_quotation_and_attachments_of_an_email_are_told() -> None:
         "its attachment fees 2026.pdf was not read",
         "its attachment notes.txt was not read",
     )
+
+
+def test_the_page_of_an_email_whose_text_is_empty_is_read() -> None:
+    parts = "".join(
+        f"--x\nContent-Type: text/{kind}\n\n{body}\n"
+        for kind, body in (("plain", " "), ("html", "<p>5 euros"))
+    )
+    head = "Subject: Fees\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=x\n\n"
+    assert mail.read(f"{head}{parts}--x--\n".encode()).text == "5 euros"
 
 
 def test_an_email_without_text_is_refused() -> None:

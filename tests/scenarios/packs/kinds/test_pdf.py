@@ -248,6 +248,59 @@ def test_the_letters_of_a_headline_are_words(headline: str) -> None:
     assert read(headline).text == "Opening hours"
 
 
+def test_a_cell_in_the_middle_of_several_rows_belongs_to_each() -> None:
+    page: list[Text] = [(60, 700, "Region"), (160, 700, "Town"), (300, 700, "Crowns")]
+    for top, region, towns in ((670, "North", ("Ulm", "Bonn")), (634, "South", ("Graz", "Bern"))):
+        page += [(60, top - 9, region)]
+        page += [(160, top - 18 * at, town) for at, town in enumerate(towns)]
+        page += [(300, top - 18 * at, str(at + 4)) for at in range(2)]
+    assert read(page).text == (
+        "| Region | Town | Crowns |\n| --- | --- | --- |\n| North | Ulm | 4 |\n| North | Bonn | 5 |\n"
+        "| South | Graz | 4 |\n| South | Bern | 5 |"
+    )
+
+
+def test_the_rows_of_a_head_are_one() -> None:
+    page: list[Text] = [(170, 700, "On weekdays"), (320, 700, "On Sundays"), (60, 682, "Mill")]
+    for at, row in enumerate((("Day", "Night", "Day", "Night"), ("4", "5", "6", "7"), ("8", "9", "3", "2"))):
+        page += [(160 + 75 * place, 682 - 18 * at, cell) for place, cell in enumerate(row)]
+        page += [(60, 682 - 18 * at, f"No {at}")] if at else []
+    assert read(page).text.split("\n")[0] == (
+        "| Mill | On weekdays Day | On weekdays Night | On Sundays Day | On Sundays Night |"
+    )
+
+
+def test_names_of_values_beside_an_address_are_no_columns_of_it() -> None:
+    page: list[Text] = [(60, 700, "Anna Weir"), (60, 686, "Mill Lane 5")]
+    page += [(350, 700, "Date:"), (430, 700, "1 March"), (350, 686, "Amount due:"), (430, 686, "40 crowns")]
+    assert read(page).text == "Anna Weir Mill Lane 5\n\nDate: 1 March\nAmount due: 40 crowns"
+
+
+def test_a_line_through_a_text_strikes_it_out() -> None:
+    line = "60 703.4 m 166 703.4 l S"
+    found = read(f"{draw(60, 700, 'Rye costs nine crowns')} {line} {draw(180, 700, 'four.')}")
+    assert (found.text, found.notes) == ("four.", ("page 1: struck text is left out: Rye costs nine crowns",))
+    for other in ("60 698 m 160 698 l S", "20 703.4 m 500 703.4 l S", "60 690 m 60 720 l S"):
+        assert read(f"{draw(60, 700, 'Rye costs nine crowns')} {other}").text == "Rye costs nine crowns"
+
+
+def test_lines_that_differ_by_more_than_the_number_of_the_page_are_text() -> None:
+    prices = ([(60.0, 770.0, f"Rye costs {price} crowns.")] for price in (4, 9, 7))
+    assert read(*prices).text.split("\n\n") == [f"Rye costs {price} crowns." for price in (4, 9, 7)]
+
+
+def test_a_large_first_letter_belongs_to_its_word() -> None:
+    page: list[Text] = [(60, 700, "T", 40), (88, 714, "he mill grinds rye and"), (88, 700, "wheat for all.")]
+    assert read(page).text == "The mill grinds rye and wheat for all."
+
+
+def test_subscripts_far_below_the_line_and_superscripts_in_cells_stay_with_their_words() -> None:
+    page: list[Text] = [(60, 700, "H"), (68, 694.5, "2", 8), (73, 700, "O costs"), (200, 701.5, "4.50", 12)]
+    assert read([*page, (224, 706, "1", 9), (60, 650, "Rye"), (200, 650, "3")]).text.split("\n")[0] == (
+        "| H2O costs | 4.50^1 |"
+    )
+
+
 def test_a_page_on_its_side_is_read() -> None:
     turned = "".join(
         f"BT /F1 11 Tf 0 1 -1 0 {100 + 14 * n} 60 Tm ({line}) Tj ET " for n, line in enumerate(LEFT)

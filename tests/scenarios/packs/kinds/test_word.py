@@ -181,6 +181,22 @@ def test_hidden_text_is_left_out_and_told() -> None:
     assert (found.text, found.notes) == ("Open. Now.", ("hidden text is left out (3 words)",))
 
 
+def test_white_text_is_hidden_but_on_a_dark_ground() -> None:
+    white = '<w:color w:val="FFFFFF"/>'
+    body = p("Open.", t(" unseen", white), t(" Seen.", f'{white}<w:shd w:fill="000000"/>'))
+    body += p(t("Dark.", white), properties='<w:shd w:fill="000000"/>')
+    body += f"<w:tbl>{row(cell(t('Tool', white)), cell(t('Fee', white)))}</w:tbl>"
+    assert read(body).text == "Open. Seen.\n\nDark.\n\n| Tool | Fee |\n| --- | --- |"
+
+
+def test_paragraphs_of_cells_that_are_rows_are_rows() -> None:
+    lines = ("".join(map(p, pair)) for pair in (("Mon", "Tue"), ("9-12", "closed")))
+    table = row(cell("Day"), cell("Hours")) + row(*(f"<w:tc>{inner}</w:tc>" for inner in lines))
+    assert read(f"<w:tbl>{table}</w:tbl>").text == (
+        "| Day | Hours |\n| --- | --- |\n| Mon | 9-12 |\n| Tue | closed |"
+    )
+
+
 def test_a_text_box_is_read_once() -> None:
     box = f"<w:txbxContent>{p('Deposit: six crowns.')}</w:txbxContent>"
     both = (
