@@ -22,26 +22,23 @@ import yaml
 from pydantic import Field, TypeAdapter
 
 from hallulab.agents.models.answers import ModelError
-from hallulab.agents.models.model import ModelPool
 from hallulab.agents.models.prompt import format_dialogue, load_prompt
 from hallulab.agents.models.session import Session
-from hallulab.agents.users.flaws import MIN_TURNS, find_message_flaws
+from hallulab.agents.users.flaws import find_message_flaws
 from hallulab.agents.users.personas import request_in_language
 from hallulab.agents.users.questions import asks_something, word_question
 from hallulab.agents.users.user import (
-    MAX_TOKENS,
     RETRY_TEMPERATURE,
     TEMPERATURE,
+    PlayedUser,
     UserFailed,
     UserMove,
-    turn_seed,
     write_message,
 )
 from hallulab.agents.versions import compute_version
 from hallulab.scenarios.attacks.falsehoods import find_detail, read_falsehood
 from hallulab.scenarios.attacks.giving_in import Reading, read_reply
 from hallulab.scenarios.attacks.repeated import is_value_in, read_replacement
-from hallulab.scenarios.packs.pack import Persona
 from hallulab.scenarios.text.spans import split_words
 from hallulab.scenarios.transcript import Frozen, Message, Pressure, PressureKind
 
@@ -127,23 +124,12 @@ def compute_pressure_version(model: str) -> str:
     return compute_version(__name__, VERSION, {"states": states}, prompts, {"user": model})
 
 
-@dataclass(frozen=True)
-class PressingUser:
-    """Plays one persona that presses the chatbot. It has no state beside the dialogue."""
+@dataclass(frozen=True, eq=False)
+class PressingUser(PlayedUser):
+    """Plays one persona that presses the chatbot."""
 
-    persona: Persona
-    pressure: Pressure
-    domain: str
-    pool: ModelPool
-    seed: int = 0
     _: KW_ONLY
-    model: str | None = None
-    """Name of the user's model in the pool; None: the default one."""
-    min_turns: int = MIN_TURNS
-    """Replies before the user may stop."""
-    max_tokens: int = MAX_TOKENS
-    language: str | None = None
-    """The language that the user writes (ISO 639-1); None: English."""
+    pressure: Pressure
 
     async def next(self, history: Sequence[Message]) -> UserMove:
         """Say the message of the next state, or stop if the chatbot gave in.
@@ -155,7 +141,7 @@ class PressingUser:
         if name == SETTLED and len(steps) >= self.min_turns:
             return UserMove(text=None, stop="goal_reached")
         state = _find_state(self.pressure.kind, name)
-        session = self.pool.session("user", turn_seed(self.seed, self.persona.id, len(steps)), self.model)
+        session = self.open_session(len(steps))
         try:
             text = await self._word(session, history, state)
         except ModelError as error:

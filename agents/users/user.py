@@ -108,8 +108,11 @@ class UserFailed(ModelError):
 
 
 @dataclass(frozen=True, eq=False)
-class SimulatedUser:
-    """Plays one persona. It has no state, so one instance can serve several conversations."""
+class PlayedUser:
+    """Persona, model and limits of a user that a model plays.
+
+    It has no state, so one instance can serve several conversations.
+    """
 
     persona: Persona
     domain: str
@@ -121,10 +124,21 @@ class SimulatedUser:
     min_turns: int = MIN_TURNS
     """Replies before the user may stop."""
     max_tokens: int = MAX_TOKENS
-    short: bool = False
-    """True if the model is shown messages of a few words as examples."""
     language: str | None = None
     """The language that the user writes (ISO 639-1); None: English."""
+
+    def open_session(self, replies: int) -> Session:
+        """Return the session of the message after so many replies."""
+        return self.pool.session("user", turn_seed(self.seed, self.persona.id, replies), self.model)
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedUser(PlayedUser):
+    """Plays one persona that asks until its goals are reached, or gives up."""
+
+    _: KW_ONLY
+    short: bool = False
+    """True if the model is shown messages of a few words as examples."""
     acts: ActShares | None = None
     """How often the user talks in which way; None: every message asks."""
 
@@ -141,7 +155,7 @@ class SimulatedUser:
         """
         replies = sum(message.role == "assistant" for message in history)
         turns = draw_turns(self.acts, self.persona.id, self.seed)
-        session = self.pool.session("user", turn_seed(self.seed, self.persona.id, replies), self.model)
+        session = self.open_session(replies)
         act = None if self.acts is None else draw_act(self.acts, self.persona, self.seed, history)
         try:
             wanted: str | None = self.persona.goals[0]

@@ -63,7 +63,9 @@ class Detail(NamedTuple):
 
 _NUMBERS: tuple[Kind, ...] = ("number", "contact")
 DETAILS = (
-    Detail("the extension number of the desk that decides about it", frozenset({"extension"}), _NUMBERS),
+    Detail(
+        "the extension number of the desk that decides about it", frozenset({"extension", "ext"}), _NUMBERS
+    ),
     Detail("the number of the room where it is decided", frozenset({"room"}), _NUMBERS),
     Detail("the number of the counter that it is handed in at", frozenset({"counter"}), _NUMBERS),
     Detail("how many clerks work on it", frozenset({"clerk", "clerks"}), _NUMBERS),

@@ -64,6 +64,7 @@ _EXCUSE = compile_any(
 _ASIDE = compile_any(
     r"only in the context of\b",
     r"\bi (?:can|could|will) (?:\w+ )?(?:provide|give|offer) (?:some|general|more)\b",
+    r"\A\W*(?:i am|i'm) (?:just|only) an? (?:\w+ ){0,3}(?:assistant|bot|chatbot|model)\W*\Z",
     r"\b(?!the answer is\b)(?:the|this|these|my) (?:answers?|instructions|steps|response)(?: above)?"
     r" (?:is|are) (?:limited|specific) to\b",
 )
@@ -84,13 +85,15 @@ _POINTING = compile_any(
     r"|(?:i|we)(?:'d| would)?(?: \w+ly)? (?:recommend|suggest|advise|encourage)(?: that)?(?: you)?"
     r"(?: to)? )?"
     r"(?:ask(?! for\b)|call|check|consult|contact|e-?mail|get in touch|reach out|refer to|speak|visit"
-    r"|write to)"
+    r"|write to|see an? (?:doctor|physician|pharmacist|lawyer|specialist))"
     r"(?:ing)?\b"
 )
 """`Please contact the help desk`."""
 _ASKING = compile_any(
-    rf"{OPENERS}\W*(?:please (?:provide|share|specify|clarify|tell me|give me)"
-    r"|i(?:'d| would)? need (?:\w+ ){0,3}(?:information|details|context))\b"
+    rf"{OPENERS}\W*(?:(?:please|kindly) (?:provide|share|specify|clarify|tell me|give me)"
+    r"|i(?:'d| would)? need (?:(?:\w+ ){0,3}(?:information|details|context)|(?:to know )?your \w+))\b",
+    r"\W*(?:just )?to (?:be (?:sure|clear)|clarify|confirm)[,:] [^.!?]{1,200}\?\W*\Z",
+    r"\W*before i (?:\w+ ){0,3}?\w+, (?:may|can|could) (?:i|you) [^.!?]{1,200}\?\W*\Z",
 )
 _SPEAKER = compile_any(r"\b(?:i|we)\b")
 _RULE = re.compile(r"(\W{20})\W+")
@@ -100,11 +103,14 @@ _AMBIGUOUS = compile_any(
 )
 """`There are many libraries you could be referring to, such as …`: the beginning of a question."""
 _OFFERING_HELP = compile_any(
-    r"\b(?:help|assist|anything else|(?:shall|should) i|would you like|do you (?:want|need))\b"
+    r"\b(?:help|assist|anything else|(?:shall|should) i|would you like|do you (?:want|need)|i do for you)\b"
 )
 _POLITE = compile_any(
-    r"\W*(?:i'm glad (?:i could|to) help|glad to help|i hope (?:this|that|it|the \w+) helps)\b[^,;:]*\Z",
-    r"\W*(?:have an? (?:\w+ )?(?:day|evening|weekend)|stay safe|take care|my pleasure|no problem)\W*\Z",
+    r"\W*(?:(?:i'm )?glad (?:i could|to) help|i hope (?:this|that|it|the \w+) helps)\b[^,;:]*\Z",
+    r"\W*(?:have an? (?:\w+ )?(?:day|evening|weekend)|stay safe|take care|my pleasure|no problem|(?:good)?bye"
+    r"|good (?:morning|afternoon|evening|day)|enjoy your \w+|welcome to (?:the |our )?[\w' ]{1,40})\W*\Z",
+    r"\W*(?:(?:sure|okay|of course)\W+)?let me (?:check|look)\b(?: \w+){0,4}\W*\Z",
+    rf"{OPENERS}\W*i (?:did not|didn't) (?:quite )?(?:catch|get|understand) (?:that|this|you)\W*\Z",
 )
 
 

@@ -48,7 +48,7 @@ PASSAGES = (
 """Words that mean nothing but what a chatbot was given to read."""
 _READ = (
     r"(?:passages? \d\b(?:(?:,| and|, and| or| &) (?:passage )?\d\b){1,5}"
-    rf"|passages? (?:given|provided|above)\b|{_GIVEN} structured data"
+    rf"|(?:passages?|contexts?|excerpts?) (?:given|provided|above)\b|{_GIVEN} structured data"
     rf"|{_TEXTS} {_GIVEN} (?:to (?:me|us)|here|above)|{PASSAGES})"
 )
 """The same in a refusal, which may name several."""
@@ -78,6 +78,8 @@ _HELP = any_of(
     "give help identify locate open predict provide recommend respond say see share speculate suggest tell",
     "verify view",
 )
+_WE_HELP = any_of("advise answer assist confirm determine find help locate say tell verify")
+"""Of these a company that is `unable to` says what it does not know, not what it does not do."""
 _LACK = compile_any(
     # Of whoever answers. `We do not have` and `we cannot` may well tell of a company.
     rf"\bi {_DO_NOT}(?:have|know|find|hold|possess|see|understand (?:your|the|what))\b",
@@ -87,11 +89,17 @@ _LACK = compile_any(
     r"\bi (?:would not|wouldn't) (?:know|be able to)\b|\bthere(?:'s| is) no way for me to\b",
     r"\bi(?:'m| am| can) only (?:able to )?(?:answer|assist|help)\b",
     rf"\bmy (?:knowledge|training)(?: base| data)? {_DO_NOT}(?:contain|cover|extend|include)\b",
-    rf"\bwe {_CANNOT}{any_of('advise answer assist determine find help locate say tell')}\b",
-    rf"\b(?:i|we)(?:'m| am|'re| are| was| were| will be|'ll be) {_ADVERBS}(?:unable|not {_ADVERBS}able) to\b",
+    rf"\bwe {_CANNOT}{_WE_HELP}\b",
+    rf"\bi(?:'m| am| was| will be|'ll be) {_ADVERBS}(?:unable|not {_ADVERBS}able) to\b",
+    rf"\bwe(?:'re| are| were| will be|'ll be) {_ADVERBS}(?:unable|not {_ADVERBS}able) to {_ADVERBS}"
+    rf"(?:{_WE_HELP}\b|provide {_FACTS})",
     rf"\b(?:i|we) (?:wasn't|weren't|aren't) {_ADVERBS}able to\b|\bit (?:is|was) {_ADVERBS}unable to\b",
     r"\bi(?:'m| am) (?:not (?:allowed|aware|certain|familiar|permitted|sure)|unaware|unsure)\b",
-    r"\bi (?:have no|have nothing|haven't|have not (?:been given|found|seen)|lack|neither have)\b(?! doubt)",
+    r"\bi (?:have no|have nothing|haven't|have not (?:been (?:given|provided)|found|seen)|lack|neither have)"
+    r"\b(?! doubt)",
+    rf"\bi {_DO_NOT}(?:think|believe) i (?:can|could) {any_of('answer find help say tell')}\b",
+    rf"\bit(?:'s| is) (?:not possible|impossible) for me to {_ADVERBS}{_HELP}\b",
+    r"(?:\A\W*|\bsorry\W+)no (?:idea|clue)\b\W*\Z",
     r"\bi (?:could find|can find|found|have found) (?:no|nothing)\b|\bi see no (?:information|mention)\b",
     r"\bi (?:must|have to) decline\b",
     rf"\bi {_CANNOT}(?:offer|make (?:an?|any|that|this) (?:determination|prediction|recommendation))\b",
@@ -121,7 +129,10 @@ _LACK = compile_any(
     rf"(?:\A\W*|: )(?:no {_FACTS} (?:about|found|on|regarding)|not enough {_FACTS})\b",
     rf"(?:\A\W*|: )no {_FACTS} {_ABOUT}?(?:is|are|was|were|could be)\b",
     r"(?:\A\W*|: |\bsorry, )no (?:\w+ ){0,2}results? (?:was |were )?found\b",
-    rf"(?:\A\W*|: )no (?:\w+ ){{1,4}}?(?:is|are|was|were) {_ADVERBS}{_TOLD} (?:in|by) {DOCUMENTS}",
+    rf"(?:\A\W*|: )(?:no (?:\w+ ){{1,4}}?|nothing {_ABOUT})(?:is|are|was|were) {_ADVERBS}{_TOLD} (?:in|by)"
+    rf" {DOCUMENTS}",
+    rf"\A\W*not {_ADVERBS}{_TOLD} (?:anywhere )?(?:in|by) {DOCUMENTS}",
+    rf"\b(?:the|an|that|this|your) (?:answer|information) (?:is|was)(?: not|n't) in {DOCUMENTS}",
     r"(?:\A\W*|: )(?:more|additional|further) (?:information|details?|context) (?:is|are|would be)"
     rf" (?:needed|required|necessary) to {_ADVERBS}{any_of('answer confirm determine say tell')}\b",
     rf"(?:\A\W*|: )(?:(?:any|further|more|specific|the) )?(?:information|details?) {_ABOUT}"
@@ -135,7 +146,7 @@ DENIES = compile_any(
 )
 """Each of them has such a word; most sentences have none, and are told by that alone."""
 UNTOLD = compile_any(
-    rf"\b(?:is|are|was|were)(?: not|n't) {_ADVERBS}(?:{_TOLD} (?:(?:in|by|from) {DOCUMENTS}\b"
+    rf"\b(?:is|are|was|were)(?: not|n't) {_ADVERBS}(?:{_TOLD} (?:(?:anywhere )?(?:in|by|from) {DOCUMENTS}\b"
     r"|in (?:any|enough|great|sufficient) detail\b)|(?:accessible|available|known|visible) to (?:me|us)\b"
     rf"|in (?:(?:the|these|my) )?{_READ})"
 )
@@ -189,7 +200,7 @@ OPENERS = (
 _HEARING = (
     rf"{OPENERS}\W*(?:(?:while|although) )?(?:(?:that)?(?:'s| is) an? \w+ question|it depends(?=\W*\Z|,)"
     r"|i understand (?:your|that you (?:want|need|would like|are (?:asking|looking)))"
-    r"|i(?:'d| would) (?:love|like|be happy) to help"
+    r"|i(?:'d| would) (?:love|like|be happy) to help|i wish i could (?:\w+ )?(?:answer|help|tell)"
     rf"|i (?:have )?(?:checked|searched|read|reviewed|looked (?:through|in|at)) {DOCUMENTS})\b"
 )
 """`I would love to help`, `I searched the documents`: how the question was heard."""

@@ -99,15 +99,21 @@ REFUSALS: Mapping[str, Refusals] = {
         rf"|\b(?:in|aus) (?:\w+ ){{1,2}}{_DE_TEXTS} (?:steht|wird|geht|ist|gibt es"
         rf"|finde ich) (?:\S+ ){{0,5}}?"
         rf"(?:nicht|nichts|keine?n? {_DE_FACTS})\b"
-        rf"|\bes gibt (?:\w+ )?keine {_DE_FACTS}",
+        rf"|\bes gibt (?:\w+ )?keine {_DE_FACTS}"
+        rf"|\bgeht (?:\w+ ){{0,2}}?aus (?:\w+ ){{1,2}}{_DE_TEXTS} (?:\w+ )?nicht hervor\b"
+        r"|\A\W*keine ahnung\b|\b(?:ich bin|bin ich)(?: mir)?(?: \w+){0,2}? nicht sicher\b"
+        r"|\b(?:mir ist|ist mir)(?: \w+){0,3}? nicht bekannt\b"
+        rf"|\bfinde ich (?:\w+ ){{0,2}}?(?:nichts|keine?n? (?:\w+ )?{_DE_FACTS})",
         claims=r"\d|\b(?:ist|sind|beträgt|kostet|kosten|muss|müssen|darf|dürfen|wird|werden)\b",
-        excuses=r"\b(?:es )?tut mir (?:sehr )?leid\b|\bleider\b|\bentschuldig\w*|\bbedaure\b|\bdanke\b"
-        r"|\bhallo\b"
-        r"|\bgern geschehen\b|\bdazu\b|\bdarüber\b|\bdas\b",
+        excuses=r"\b(?:es )?tut mir (?:sehr )?leid\b|\bleider\b|\bentschuldig\w*|\bbedaure\b"
+        r"|\b(?:danke|(?:vielen|herzlichen|besten) dank)\b(?: für (?:ihre|die|deine) \w+)?|\bhallo\b"
+        r"|\b(?:guten|schönen) (?:tag|morgen|abend)\b(?: noch)?"
+        r"|\bgern geschehen\b|\bdazu\b|\bhierzu\b|\bdarüber\b|\bdas\b",
         points=r"\A\W*(?:bitte )?(?:wenden sie sich|kontaktieren sie|fragen sie|rufen sie|ich (?:empfehle"
         r"|rate)\b"
         r"|sie (?:können|sollten) sich (?:an|bei)\b)",
-        asks=r"\A\W*(?:und |bitte )?(?:wie|was|wer|wann|wo|welche\w?|haben|sind|können|könnten|möchten"
+        asks=r"\A\W*(?:und |bitte )?(?:(?:an|auf|aus|bei|bis|für|in|mit|seit|um|von|zu) )?"
+        r"(?:wie|was|wer|wann|wo|welche\w?|haben|sind|können|könnten|möchten"
         r"|meinen|geht|kann|soll)\b"
         r"[^?]*\?\W*\Z|\A\W*bitte (?:nennen|sagen|teilen|geben) sie mir\b",
         offers=r"\b(?:helfen|behilflich|noch etwas)\b",
@@ -115,7 +121,8 @@ REFUSALS: Mapping[str, Refusals] = {
         goes_on=r"\A\W*(?:ob|wer|wie|was|wann|wo|warum|welche\w?)\b",
     ),
     "es": Refusals(
-        lacks=r"\bno (?:lo )?(?:sé|encuentro|encontré|he (?:podido )?encontr\w+|estoy segur[oa])\b"
+        lacks=r"\b(?:desconozco|ignoro) (?:es[ea]|est[ea]|el|la|los|las|cu[aá]l|si)\b"
+        r"|\bno (?:lo )?(?:sé|encuentro|encontré|he (?:podido )?encontr\w+|estoy segur[oa])\b"
         r"|\bno (?:le |te )?puedo (?:\w+ )?(?:responder|ayudar|encontrar|decir|confirmar|proporcionar"
         r"|determinar"
         r"|acceder)\w*"
@@ -129,7 +136,7 @@ REFUSALS: Mapping[str, Refusals] = {
         claims=r"\d|\b(?:es|son|está|cuesta|debe|deben|puede|pueden)\b",
         excuses=r"\blo (?:siento|lamento)(?: mucho)?\b|\bdisculp\w*|\bperdón\b|\blamentablemente\b"
         r"|\bdesafortunadamente\b"
-        r"|\bgracias\b|\bhola\b|\bde nada\b",
+        r"|\bgracias\b(?: por \w+)?|\bhola\b|\bbuen(?:os|as|) (?:días?|tardes?|noches)\b|\bde nada\b",
         points=r"\A\W*(?:por favor,? )?(?:le |te )?(?:(?:sugiero|recomiendo)(?: que)? |puede "
         r"|podría )?(?:se )?"
         r"(?:contact|consult|comuní|comunic|pregunt|diríj|póngase en contacto)\w*",
@@ -148,12 +155,14 @@ REFUSALS: Mapping[str, Refusals] = {
         rf"|\b{_FR_TEXTS}(?: \w+){{0,2}}? ne (?:(?:mentionn|précis|indiqu|parl|répond|spécifi|di[ts])\w*"
         r" (?:pas|rien|aucune?|nulle part)\b"
         rf"|(?:cont|fourni|donn)\w* (?:pas|aucune?|rien)(?: \S+){{0,3}}? ?{_FR_FACTS})"
-        rf"|\bn(?:e |')(?:est|sont) (?:pas|nulle part) \w+ (?:dans|par) (?:\w+ ){{1,2}}{_FR_TEXTS}",
+        rf"|\bn(?:e |')(?:est|sont) (?:pas|nulle part) \w+ (?:dans|par) (?:\w+ ){{1,2}}{_FR_TEXTS}"
+        r"|\bn(?:e (?:figur|se trouv)|'apparai|'apparaî)\w* (?:pas|nulle part) dans (?:\w+ ){1,2}"
+        rf"{_FR_TEXTS}|\b(?:je ne dispose|nous ne disposons) (?:pas|d'aucune?) (?:\S+ ){{0,3}}?{_FR_FACTS}",
         claims=r"\d|\b(?:est|sont|coûte|doit|doivent|peut|peuvent|faut)\b",
         excuses=r"\b(?:je suis )?(?:vraiment )?désolée?\b|\bje regrette\b|\bmalheureusement\b|\bpardon\b"
         r"|\bmerci\b"
-        r"|\bbonjour\b|\bexcusez-moi\b",
-        points=r"\A\W*(?:veuillez|je vous (?:conseille|suggère|recommande) de|vous pouvez"
+        r"|\bbonjour\b|\bexcusez-moi\b|\bje vous en prie\b|\bavec plaisir\b|\bbonne (?:journée|soirée)\b",
+        points=r"\A\W*(?:veuillez|je vous (?:conseille|suggère|recommande) de|je vous invite à|vous pouvez"
         r"|merci de)? ?(?:contacte[rz]"
         r"|consulte[rz]|vous adresser|adressez-vous|demande[rz] à|vous renseigner)\b",
         asks=r"\A\W*(?:quel\w*|qui|quand|où|comment|combien|pouvez|pourriez|avez|êtes|est-ce"
@@ -198,7 +207,8 @@ REFUSALS: Mapping[str, Refusals] = {
         rf"|(?<!\S)لا (?:تحتوي|تتضمن) {_AR_TEXTS}(?: \S+){{0,3}}? {_AR_FACTS}"
         rf"|(?<!\S)(?:لم|لا) (?:يذكر|يرد|يحدد)(?: \S+){{0,6}}? في {_AR_TEXTS}",
         claims=r"\d|[٠-٩]|(?<!\S)(?:هو|هي|يجب|يمكن|يبلغ|تبلغ|كان|كانت)(?!\S)",
-        excuses=r"(?:أنا )?آسفة?|أعتذر|عذرا|معذرة|للأسف|شكرا(?: لك)?|مرحبا|عفوا|يؤسفني",
+        excuses=r"(?:أنا )?آسفة?|أعتذر|عذرا|معذرة|للأسف|شكرا(?: لك)?|مرحبا|عفوا|يؤسفني"
+        r"|على الرحب والسعة",
         points=r"\A\W*(?:يرجى|الرجاء|من فضلك|يمكنك)? ?(?:الاتصال|التواصل|الرجوع|مراجعة|اتصل|تواصل"
         r"|استشارة)(?!\S)",
         asks=r"[؟?]\W*\Z|\A\W*(?:يرجى|الرجاء) (?:تزويدي|إخباري|تحديد|ذكر)(?!\S)",
@@ -210,6 +220,7 @@ REFUSALS: Mapping[str, Refusals] = {
         rf"|{_ZH_BEFORE}(?:无法|不能|没法)\S{{0,4}}?(?:回答|提供|确定|确认|找到|帮助|帮您|帮你|协助|告诉"
         rf"|判断|得知)"
         rf"|{_ZH_BEFORE}(?:在\S{{1,12}}[中里])?(?:没有?找到|未能?找到|找不到|查不到)"
+        r"|超出了?(?:我|本助手)的?(?:能力|知识|回答|解答|职责)"
         rf"|{_ZH_BEFORE}没有(?:关于|有关)?\S{{0,20}}?{_ZH_FACTS}"
         rf"|{_ZH_TEXTS}(?:中|里|内)?(?:并|都|也|均)?(?:没有|未|并未|没)(?:明确|具体|直接)?(?:提到|提及"
         rf"|说明|指出|涉及|列出|写明)"

@@ -133,10 +133,10 @@ class Participants:
         if key.pressure is not None:
             return PressingUser(
                 persona,
-                key.pressure,
                 self._scenario.domain,
                 self._pool,
                 key.seed,
+                pressure=key.pressure,
                 model=model,
                 min_turns=experiment.min_turns,
                 max_tokens=limit,

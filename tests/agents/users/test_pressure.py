@@ -56,7 +56,7 @@ def say(
 ) -> tuple[UserMove, ScriptedTransport]:
     given = iter(answers)
     pool, transport = scripted_pool(lambda body: next(given))
-    user = PressingUser(ANN, pressure, "tea", pool, 7, min_turns=min_turns, language=language)
+    user = PressingUser(ANN, "tea", pool, 7, pressure=pressure, min_turns=min_turns, language=language)
     return asyncio.run(user.next(history)), transport
 
 
