@@ -85,7 +85,7 @@ def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_
         "By d, corrected: no clear winner; by t tests (Holm), no HPT-1 is lower than every other.",
         "No interval (d: a, b): a number at the end of its range has none.",
         "Set to 0 (d: b): the corrected share of hallucinated turns was below 0.",
-        "Not corrected (e): no turn was scored.",
+        "Not corrected (e): no turn was scored with places.",
     ]
     assert describe_corrections((), ()) == []
 
