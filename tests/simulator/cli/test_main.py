@@ -106,6 +106,10 @@ def test_commands_stand_in_groups(hallulab: CommandLine) -> None:
     assert list(COMMANDS) == ["Start", "Run", "Read", "Measure detectors", "Data"]
 
 
+def test_without_a_command_the_help_is_shown(hallulab: CommandLine) -> None:
+    assert hallulab.code_and_error() == (2, hallulab("--help").out)
+
+
 def test_each_command_has_one_line_of_the_list(hallulab: CommandLine) -> None:
     lines = [line.split(maxsplit=1) for line in hallulab("--help").out.splitlines()]
     for name, place in [pair for group in COMMANDS.values() for pair in group.items()]:
