@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -220,6 +221,15 @@ def test_ctrl_c_while_the_command_is_imported_leaves_no_traceback() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def test_a_reader_that_wants_no_more_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    asked = [sys.executable, "-m", "hallulab", "--help"]
+    ended = subprocess.run(asked, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, b"")
 
 
 def imported_by(*arguments: str) -> set[str]:
