@@ -102,7 +102,10 @@ def check_given(name: str, hints: Mapping[str, Any], given: Mapping[str, Any]) -
             found = _describe(value, error)
             takes = _MODULES.sub("", inspect.formatannotation(hints[parameter]))
             takes = _OPTIONAL.sub(r"\1 | None", takes)
-            raise UsageError(f"{name}: `{parameter}` {found}; it takes {takes}.") from error
+            listed = (
+                f" Give a list: [{value!r}]." if isinstance(value, str) and "Sequence[str" in takes else ""
+            )
+            raise UsageError(f"{name}: `{parameter}` {found}; it takes {takes}.{listed}") from error
 
 
 @cache

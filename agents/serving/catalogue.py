@@ -131,7 +131,8 @@ def resolve(model: str) -> NamedModel:
         )
     raise UsageError(
         f"there is no model {model!r}{suggest_name(model, CATALOGUE)}. The catalogue has {_names()}; a "
-        "folder's path, or a hub's name of the form organisation/name, works too."
+        "folder's path, or a hub's name of the form organisation/name, works too. A model behind an endpoint "
+        "needs --base-url."
     )
 
 

@@ -130,6 +130,10 @@ class Commands(TyperGroup):
         Raises:
             UsageError: the folder is no run folder.
         """
+        if not args and not ctx.resilient_parsing:
+            # Typer shows nothing here: it takes for granted that rich has printed the help when it was made.
+            typer.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
         if len(args) > 1 and "--help" not in args and not args[1].startswith("-"):
             place = next((group[args[0]] for group in COMMANDS.values() if args[0] in group), None)
             if place is not None and place.reads_run:

@@ -89,6 +89,8 @@ def main() -> None:
         # Libraries put other people's text into errors, and names of files may have several lines.
         subject = str(error.filename or type(error).__name__)
         if isinstance(error, OutputError):
+            if error.errno == errno.EPIPE:  # as of `| head`, which wants no more
+                sys.exit(1)
             subject = "standard output cannot be written"
         said = " ".join(f"{subject}: {error.strerror or error}.".split())
         if error.errno in (errno.EMFILE, errno.ENFILE):

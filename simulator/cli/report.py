@@ -218,6 +218,7 @@ def _save_baseline(run: RunFolder, file: Path) -> None:
         print_json(made.text())
     else:
         write_atomically(file, made.text())
+        print_lines(f"{file}: check a later run by `hallulab gate RUN --against {file}`")
     require_success(made.failures)
 
 

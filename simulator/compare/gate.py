@@ -196,7 +196,13 @@ def list_warnings(
 
 
 def _warn_of_blindness(lines: Sequence[GateLine]) -> Iterator[str]:
-    blind = [line for line in lines if line.is_blind]
+    placeless = [f"{line.chatbot} by {line.detector}" for line in lines if line.coverage_before == 0]
+    if placeless:
+        yield (
+            f"HPT-1 is not compared of {join_names(placeless)}: no reply of the baseline was scored with the "
+            "places of hallucinations. Let a detector judge that gives them, such as halludetect."
+        )
+    blind = [line for line in lines if line.is_blind and line.coverage_before != 0]
     counts = list(dict.fromkeys(line.describe_pairs() for line in blind))
     if blind and len(blind) == len(lines) and len(counts) == 1:
         yield (

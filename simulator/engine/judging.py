@@ -13,6 +13,7 @@ from typing import Any
 
 from hallulab.agents.concurrency import saying_if_stopped
 from hallulab.agents.models.recording import Recording
+from hallulab.agents.serving.catalogue import resolve
 from hallulab.detectors.base.protocol import Detector, DetectorContext, Traits
 from hallulab.detectors.registry import DETECTORS, DetectorFactory, find_detector
 from hallulab.scenarios.errors import UsageError
@@ -24,6 +25,7 @@ from hallulab.simulator.options.groups import Chosen, ModelOptions, RecordingOpt
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.outputs import name_folder_after
+from hallulab.simulator.records.run_files import has_journal
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +81,7 @@ async def plan_judging(options: JudgeOptions, file: Path) -> JudgePlan:
     if asks_no_model:
         chosen = [WITHOUT_MODEL]
     else:
-        await _check_detectors(experiment, names_model)
+        await _check_detectors(experiment, names_model, options.replay is not None)
     out = to_path(options.out) or name_folder_after(file)
     groups = (*dataclasses.fields(ModelOptions), *dataclasses.fields(RecordingOptions))
     shared: dict[str, Any] = {one.name: getattr(options, one.name) for one in groups}
@@ -89,14 +91,13 @@ async def plan_judging(options: JudgeOptions, file: Path) -> JudgePlan:
         asks_no_model,
     )
     if out.is_dir() and any(out.iterdir()):
-        raise UsageError(
-            f"{out} is there and not empty. Go on with it by `{plan.continuation}`, or give another --out."
-        )
+        go_on = f"Go on with it by `{plan.continuation}`, or give" if has_journal(out) else "Give"
+        raise UsageError(f"{out} is there and not empty. {go_on} another --out.")
     return plan
 
 
-async def _check_detectors(experiment: Experiment, names_model: bool) -> None:
-    """Check detectors before the chats are read. For that, detectors of other people are not made.
+async def _check_detectors(experiment: Experiment, names_model: bool, is_replayed: bool) -> None:
+    """Check detectors and their model before the chats are read. Detectors of other people are not made.
 
     Raises:
         UsageError: see `plan_judging`.
@@ -116,6 +117,8 @@ async def _check_detectors(experiment: Experiment, names_model: bool) -> None:
             f"{asking[0]} asks a model, and none is named. Give --base-url URL --model NAME, or --model NAME "
             "to have it served here; combined and lexical ask none."
         )
+    if asking and experiment.model and experiment.base_url is None and not is_replayed:
+        resolve(experiment.model)
 
 
 @dataclass(frozen=True)

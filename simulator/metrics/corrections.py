@@ -40,7 +40,7 @@ LEAST_ANNOTATED = 2
 UNMEASURED = "no annotations, and the file of planted errors does not measure this detector"
 UNKNOWN = "no annotations, and no known error rates"
 """Why a detector's numbers are not corrected, with and without such a file."""
-UNSCORED = "no turn was scored"
+UNSCORED = "no turn was scored with places"
 AT_ITS_END = "a number at the end of its range has none"
 SAME = "a number that is the same without each persona has none"
 ONE_PLACE = "all annotations of a chatbot are in conversations with one persona"

@@ -189,6 +189,8 @@ def explain_intervals(report: RunReport) -> list[str]:
 def _render_headline(finding: Finding, rows: Sequence[Row], failures: Sequence[Failure]) -> str:
     by = f"By {finding.detector}"
     if finding.compared == 0:
+        if any(row.not_localised for row in rows):
+            return f"{by}: no hallucinations are counted, because it does not say where in a reply they are."
         return f"{by}: nothing was scored."
     if len(rows) == 1:
         rate = f"{_rate(rows[0])}{_add_lacking(rows[0], failures)}"

@@ -24,14 +24,17 @@ def open_chats(chats: StrPath | Iterable[Mapping[str, Any]]) -> Iterator[tuple[P
     Errors of the block call such a file by that name, too, and its lines are the rows.
 
     Raises:
-        UsageError: a row is no mapping, or a value of it cannot be written.
+        UsageError: there is no row, one is no mapping, or a value of it cannot be written.
     """
     if isinstance(chats, str | Path):
         yield Path(chats), None
         return
     with TemporaryDirectory(prefix="hallulab-") as folder:
         file = Path(folder) / f"{ROWS}.jsonl"
-        file.write_text("".join(f"{line}\n" for line in write_rows(chats)), encoding="utf-8")
+        lines = [f"{line}\n" for line in write_rows(chats)]
+        if not lines:
+            raise UsageError(f"{ROWS}: there is none. Give at least one reply.")
+        file.write_text("".join(lines), encoding="utf-8")
         try:
             yield file, ROWS
         except UsageError as error:
@@ -45,9 +48,18 @@ def write_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     ['{"question": "The fee?", "contexts": ["200."]}']
 
     Raises:
-        UsageError: one is no mapping, or a value of it cannot be written.
+        UsageError: they are no list, two columns have one name, a row is no mapping, or a value of it cannot
+            be written.
     """
     frame: Any = rows  # it would yield its columns
+    if isinstance(rows, Mapping):
+        raise UsageError(
+            f"{ROWS}: a {type(rows).__name__} is no list of rows. Give a list of mappings, one a reply, or make "
+            "a frame of columns: pandas.DataFrame(columns)."
+        )
+    if hasattr(frame, "columns") and not frame.columns.is_unique:
+        twice = next(name for name, again in zip(frame, frame.columns.duplicated(), strict=True) if again)
+        raise UsageError(f"{ROWS}: two columns are called {twice!r}. Drop or rename one.")
     for number, row in enumerate(frame.to_dict("records") if hasattr(frame, "columns") else rows, start=1):
         if not hasattr(row, "keys"):
             raise UsageError(

@@ -94,7 +94,8 @@ def open_documents(pack: Scenario, embedding_model: str) -> Retriever:
 
 def _read_folder(folder: Path, boundary: Boundary = ANYWHERE, *, strict: bool = False) -> Folder:
     if not folder.is_dir():
-        raise UsageError(f"{folder}: there is no such folder. Name the folder with the documents.")
+        there = "this is a file" if folder.is_file() else "there is no such folder"
+        raise UsageError(f"{folder}: {there}. Name the folder with the documents.")
     return read_folder(folder, DocumentDefaults(), boundary, strict=strict)
 
 

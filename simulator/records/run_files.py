@@ -51,9 +51,23 @@ def require_run(folder: Path) -> None:
     Raises:
         UsageError: it has none, or one in a file and one in shards.
     """
-    if not has_journal(folder):
-        inside = sorted(path.parent for path in folder.glob(f"*/{CONVERSATIONS}")) if folder.is_dir() else []
+    if has_journal(folder):
+        return
+    if folder.is_dir():
+        inside = sorted(path.parent for path in folder.glob(f"*/{CONVERSATIONS}"))
         remedy = (
             f"Give one in it, such as {inside[0]}" if inside else "Make one with `hallulab run --out DIR`"
         )
         raise UsageError(f"{folder} is no run folder: it has no {CONVERSATIONS}. {remedy}.")
+    if folder.is_file():
+        of_run = has_journal(folder.parent)
+        remedy = f"Give the folder {folder.parent}" if of_run else f"Judge chats by `hallulab judge {folder}`"
+        raise UsageError(f"{folder} is no run folder: it is a file. {remedy}.")
+    near = ""
+    if beside := [path.parent.name for path in folder.parent.glob(f"*/{CONVERSATIONS}")]:
+        from hallulab.scenarios.near_names import suggest_name
+
+        near = suggest_name(folder.name, beside)
+    raise UsageError(
+        f"{folder} is no run folder: it is not there{near}. Make one with `hallulab run --out {folder}`."
+    )

@@ -137,6 +137,14 @@ class Asking(Digits):
 @pytest.mark.parametrize(
     ("chats", "detectors", "said"),
     [
+        ([], ["lexical"], "rows: there is none. Give at least one reply."),
+        ({"answer": ["x"]}, ["lexical"], "rows: a dict is no list of rows. Give a list of mappings, "),
+        (
+            pandas.DataFrame([["x", "y"]], columns=["answer", "answer"]),
+            ["lexical"],
+            "rows: two columns are called 'answer'. Drop or rename one.",
+        ),
+        (ROWS, "lexical", "judge: `detectors` is 'lexical'; it takes Sequence["),
         ([3], ["lexical"], "rows, line 1: is a int. Give a file, a frame or mappings such as "),
         (
             [{"a": {1}}],

@@ -42,7 +42,8 @@ def test_a_folder_is_served_under_its_name(tmp_path: Path) -> None:
         (
             "gpt-17",
             "there is no model 'gpt-17'. The catalogue has llama-3.1-8b-instruct, qwen2.5-coder-1.5b, "
-            "smollm2-135m; a folder's path, or a hub's name of the form organisation/name, works too.",
+            "smollm2-135m; a folder's path, or a hub's name of the form organisation/name, works too. "
+            "A model behind an endpoint needs --base-url.",
         ),
         *(
             (

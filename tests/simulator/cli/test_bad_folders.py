@@ -18,6 +18,24 @@ def test_a_folder_that_is_no_run(code_and_error: CodeAndError, tmp_path: Path) -
     assert said.startswith(f"error: {tmp_path} is no run folder: it has no conversations.jsonl.")
 
 
+def test_a_path_that_is_no_run_is_told_with_the_next_step(
+    code_and_error: CodeAndError, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "prompts", [conversation("a", ["x"])]).path
+    chats = tmp_path / "chats.jsonl"
+    chats.touch()
+    missing = tmp_path / "promts"
+    for path, said in (
+        (
+            missing,
+            f"it is not there (did you mean `prompts`?). Make one with `hallulab run --out {missing}`.",
+        ),
+        (chats, f"it is a file. Judge chats by `hallulab judge {chats}`."),
+        (run / "conversations.jsonl", f"it is a file. Give the folder {run}."),
+    ):
+        assert code_and_error("report", path) == (2, f"error: {path} is no run folder: {said}\n")
+
+
 def test_an_error_in_a_journal_is_told_as_text(code_and_error: CodeAndError, tmp_path: Path) -> None:
     failed = {"stop_reason": "error", "error": "chatbot vanilla: out of\n\x1b[31m order"}
     journal(tmp_path, failed)

@@ -45,7 +45,7 @@ def test_each_file_is_valid_and_names_the_schema_beside_it(
     assert re.findall(r"\$schema=(.*)", text.splitlines()[0]) == [SCHEMA_FILE]
     assert (here / SCHEMA_FILE).read_text() == render_schema("experiment")
     experiment = load_experiment(here / "experiment.yaml", {})
-    assert {one.name for one in experiment.detectors} <= {"combined", "direct-judge"}
+    assert {one.name for one in experiment.detectors} <= {"combined", "halludetect"}  # they say where
     assert experiment.base_url is not None
     assert Endpoint(str(experiment.model), experiment.base_url).variable == "OPENAI_API_KEY"
 
@@ -78,5 +78,5 @@ def test_init_and_run_end_with_a_report(hallulab: CommandLine, here: Path, endpo
     assert ended.code == 0, ended.err
     journals = RunFolder(here / "runs" / "first").read_journals()
     assert {one.chatbot for one in journals.conversations} == {"vanilla", "prompt-engineered"}
-    assert {one.detector for one in journals.verdicts} == {"combined", "direct-judge"}
+    assert {one.detector for one in journals.verdicts} == {"combined", "halludetect"}
     assert (here / "runs" / "first" / "report.html").is_file()

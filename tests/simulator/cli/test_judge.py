@@ -187,6 +187,9 @@ def test_after_a_failure_a_command_goes_on(hallulab: CommandLine) -> None:
         (["none.jsonl"], "none.jsonl: cannot be read (No such file or directory). Correct the path."),
         (["bad.jsonl"], "bad.jsonl, line 1: "),
         (["chats.jsonl", "--documents", "none"], "none: there is no such folder."),
+        (["chats.jsonl", "--documents", "bad.jsonl"], "bad.jsonl: this is a file."),
+        (["chats.jsonl", "--model", "gpt-17"], "there is no model 'gpt-17'. "),
+        (["chats.jsonl", "--out", "notes"], "notes is there and not empty. Give another --out.\n"),
     ],
 )
 def test_a_mistake_is_one_sentence_before_anything_is_written(
@@ -194,6 +197,8 @@ def test_a_mistake_is_one_sentence_before_anything_is_written(
 ) -> None:
     write_lines(RAGAS)
     Path("bad.jsonl").write_text("{'\n")
+    Path("notes").mkdir()
+    Path("notes/note.txt").write_text("x")
     code, error = hallulab.code_and_error("judge", *arguments)
     assert (code, error.count("\n"), error[: len(f"error: {said}")]) == (2, 1, f"error: {said}")
     assert not Path("runs").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -104,6 +105,10 @@ def test_commands_stand_in_groups(hallulab: CommandLine) -> None:
     assert groups.pop("Options") == ["--version", "--install-completion", "--show-completion", "--help"]
     assert groups == {heading: list(commands) for heading, commands in COMMANDS.items()}
     assert list(COMMANDS) == ["Start", "Run", "Read", "Measure detectors", "Data"]
+
+
+def test_without_a_command_the_help_is_shown(hallulab: CommandLine) -> None:
+    assert hallulab.code_and_error() == (2, hallulab("--help").out)
 
 
 def test_each_command_has_one_line_of_the_list(hallulab: CommandLine) -> None:
@@ -216,6 +221,15 @@ def test_ctrl_c_while_the_command_is_imported_leaves_no_traceback() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def test_a_reader_that_wants_no_more_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    asked = [sys.executable, "-m", "hallulab", "--help"]
+    ended = subprocess.run(asked, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, b"")
 
 
 def imported_by(*arguments: str) -> set[str]:

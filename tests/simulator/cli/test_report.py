@@ -159,7 +159,7 @@ def test_a_narrow_terminal_shows_detectors_with_and_without_a_scored_turn(run: R
     console = Console(width=80, record=True, file=StringIO())
     print_document(build_summary(write_reports(run)), console)
     shown = console.export_text()
-    assert "Not corrected (e): no turn was scored." in shown
+    assert "Not corrected (e): no turn was scored with places." in shown
 
 
 ASHA, BEN = "person:asha", "person:ben"

@@ -50,6 +50,24 @@ def test_five_personas_pass_and_it_is_said_that_nothing_can_be_seen() -> None:
     )
 
 
+def test_a_detector_without_counts_is_not_said_to_lack_personas() -> None:
+    before, now = (
+        found(
+            {
+                "bot": {(f"p{number}", 0): [0] for number in range(7)},
+                "mute": {(f"p{number}", 0): [None] for number in range(7)},
+            },
+            name,
+        )
+        for name in ("before", "now")
+    )
+    warnings = [said for said in judge(now, before).warnings if "mute by d" in said]
+    assert warnings[-1:] == [
+        "HPT-1 is not compared of mute by d: no reply of the baseline was scored with the places of "
+        "hallucinations. Let a detector judge that gives them, such as halludetect."
+    ]
+
+
 @pytest.mark.parametrize(("personas", "verdict"), [(6, "passed"), (7, "blocked")])
 def test_two_lines_need_more_personas(personas: int, verdict: str) -> None:
     """Holm doubles the smaller p-value: 2/64 is no less than 0.025, 2/128 is."""

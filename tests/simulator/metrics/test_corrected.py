@@ -88,7 +88,7 @@ def test_assumption_best_chatbot_and_what_is_clipped_or_lacking_are_said_once_a_
         "No interval (d: b): a number at the end of its range has none.",
         "Set to 0 (d: b): the corrected share of hallucinated turns was below 0.",
         "No interval (d: all chatbots): a number that is the same without each persona has none.",
-        "Not corrected (e): no turn was scored.",
+        "Not corrected (e): no turn was scored with places.",
     ]
     assert describe_corrections((), ()) == []
 

@@ -173,7 +173,7 @@ def test_flags_that_do_not_tell_errors_from_clean_replies_correct_nothing(
 
 
 def test_nothing_scored_or_measured_has_no_numbers() -> None:
-    assert [row.not_corrected for row in of([], known())] == ["no turn was scored"] * 2
+    assert [row.not_corrected for row in of([], known())] == ["no turn was scored with places"] * 2
     [found, *_] = of(TEN, known(groups=0))
     assert (found.not_corrected, found.flagged_turns) == (
         "nothing was scored of what it was measured on",

@@ -233,6 +233,13 @@ def test_where_there_is_nothing_to_compare(rates: dict[str, float | None], sente
     assert render_headlines(report({}, **rates)) == [sentence]
 
 
+def test_a_detector_that_does_not_say_where_has_scored_and_counts_nothing() -> None:
+    made = report({}, line("a", None, not_localised=2))
+    assert render_headlines(made) == [
+        "By d: no hallucinations are counted, because it does not say where in a reply they are."
+    ]
+
+
 EXAMPLE = Example(
     conversation="c", chatbot="b", turn=1, text="Call 15100.", reason='The evidence has "1915" for it.'
 )

@@ -142,3 +142,16 @@ def test_markdown_of_a_reply_makes_no_link_picture_or_script(page: Page, served:
         expect(reply.locator("a, img, script")).to_have_count(0)
     assert page.evaluate("window.hit") is None
     assert not [url for url in asked if "e.example" in url]
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["viewer", "file"])
+def test_paper_has_the_light_colours(browser: Browser, served: Served, place: int) -> None:
+    ink = "getComputedStyle(document.body).color"
+    with opened_as(browser, served, 1280, "light") as page:
+        page.goto(find_pages(served)[place])
+        light = page.evaluate(ink)
+    with opened_as(browser, served, 1280, "dark") as page:
+        page.goto(find_pages(served)[place])
+        dark = page.evaluate(ink)
+        page.emulate_media(media="print", color_scheme="dark")
+        assert (page.evaluate(ink) == light, dark == light) == (True, False)
