@@ -129,7 +129,6 @@ class ConversationSummary(Frozen):
             failed=outcomes.count("failed"),
             abstained=outcomes.count("abstained"),
             not_localised=outcomes.count("not localised"),
-            flagged_turns=sum(verdict.flagged for _, verdict in scored),
             hallucinations=sum(verdict.spans for _, verdict in scored),
             unlocated=sum(verdict.unlocated for _, verdict in scored),
             tokens=sum(turn.tokens for turn, _ in scored),
