@@ -59,12 +59,8 @@ class StalledServer(httpx2.ReadTimeout):
 class TokenWatch:
     """Watches whether one server works, for all requests to it together, by the numbers that it tells."""
 
-    def __init__(
-        self,
-        read: Callable[[], Awaitable[Counts | None]],
-        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._read, self._pause = read, pause
+    def __init__(self, read: Callable[[], Awaitable[Counts | None]]) -> None:
+        self._read = read
         self._turn = asyncio.Lock()
         self._looks = 0
         self._idle = 0
@@ -99,7 +95,7 @@ class TokenWatch:
         waited = 0
         while True:
             seen = self._looks
-            await self._pause(LOOK_EVERY_S)
+            await asyncio.sleep(LOOK_EVERY_S)
             waited += 1
             async with self._turn:
                 if self._looks == seen:  # else another request has looked

@@ -253,7 +253,7 @@ def build_chatbot_rows(evaluations: Sequence[Evaluation]) -> ChatbotRows | None:
         return None
     chatbots = sorted({conversation.chatbot for conversation in conversations})
     detectors = [LABELS, *(one.detector for one in evaluations)]
-    counted = build_rows(count_all_verdicts(Journals(conversations, verdicts), chatbots, detectors))
+    counted = build_rows(count_all_verdicts(Journals(conversations, verdicts), chatbots, detectors).rows)
     labels = {row.chatbot: row for row in counted if row.detector == LABELS}
     found: list[ChatbotRow | ChatbotMean] = []
     for detector in (one.detector for one in evaluations):

@@ -165,14 +165,8 @@ PLANTED = (
 )  # fmt: skip
 
 PARTS = (
-    Column(
-        "By",
-        "by",
-        "property that the data is divided by",
-        lambda by: by.replace("_", " "),
-        kind="text",
-        short="By",
-    ),
+    Column("By", "by", "property that the data is divided by", lambda by: by.replace("_", " "), kind="text",
+           short="By"),
     Column("Part", "part", "name of the part", kind="name", short="Part"),
     Column("Detector", "detector", "name of the detector", kind="text", short="Detector"),
     Column("Items", "n", "items in it, scored or not", short="Items"),
@@ -184,7 +178,7 @@ PARTS = (
     _PRECISION,
     _RECALL,
     Column("F1", "f1", "harmonic mean of the two", _THREE, short="F1"),
-)
+)  # fmt: skip
 
 
 def build_sweep_columns(options: Iterable[str]) -> tuple[Column, ...]:

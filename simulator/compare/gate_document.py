@@ -55,16 +55,14 @@ COLUMNS = (
     Column("now", "now", "HPT-1 of the run", TWO_DECIMALS, short="now"),
     Column("Difference", "difference", "now minus before", TWO_DECIMALS, beside="ci95", short="Difference"),
     Column("p", "p_worse", "one-sided permutation test, adjusted by Holm", _format_p, short="p"),
-    Column(
-        "Coverage before", "coverage_before", "scored turns over all turns of the baseline", _format_percent
-    ),
+    Column("Coverage before", "coverage_before", "scored turns over all turns of the baseline",
+           _format_percent),
     Column("now", "coverage", "the same of the run", _format_percent, short="Coverage"),
-    Column(
-        "Answered before", "answered_before", "share of answered replies of the baseline", _format_percent
-    ),
+    Column("Answered before", "answered_before", "share of answered replies of the baseline",
+           _format_percent),
     Column("now", "answered", "the same of the run", _format_percent, short="Answered"),
     Column("p", "p_answered", "one-sided permutation test of this share, adjusted by Holm", _format_p),
-)
+)  # fmt: skip
 
 
 def build_document(result: GateResult) -> ShownDocument:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
@@ -129,7 +129,6 @@ class ConversationSummary(Frozen):
             failed=outcomes.count("failed"),
             abstained=outcomes.count("abstained"),
             not_localised=outcomes.count("not localised"),
-            flagged_turns=sum(verdict.flagged for _, verdict in scored),
             hallucinations=sum(verdict.spans for _, verdict in scored),
             unlocated=sum(verdict.unlocated for _, verdict in scored),
             tokens=sum(turn.tokens for turn, _ in scored),
@@ -273,38 +272,23 @@ def _summarize_turns(turns: Iterable[Turn], verdicts: ByDetector) -> Iterator[Tu
 
 def _summarize_verdict(turn: Turn, verdict: Verdict) -> VerdictSummary:
     if verdict.outcome != "scored":
-        return _share_verdict(verdict.outcome)
+        return _share_verdict(outcome=verdict.outcome)
     if verdict.spans is None or not verdict.localised:
-        return _share_verdict("not localised", bool(verdict.flagged))
+        return _share_verdict(outcome="not localised", flagged=bool(verdict.flagged))
     rated = [span.severity for span in verdict.spans if span.severity is not None]
     return _share_verdict(
-        "scored",
-        bool(verdict.flagged),
-        len(verdict.spans),
-        sum(span.start is None for span in verdict.spans),
-        count_hallucinated(turn.reply, verdict.spans),
-        tuple(sorted(rated, reverse=True)),
+        flagged=bool(verdict.flagged),
+        spans=len(verdict.spans),
+        unlocated=sum(span.start is None for span in verdict.spans),
+        tokens=count_hallucinated(turn.reply, verdict.spans),
+        severities=tuple(sorted(rated, reverse=True)),
     )
 
 
 @lru_cache(maxsize=4096)
-def _share_verdict(
-    outcome: VerdictOutcome,
-    flagged: bool = False,
-    spans: int = 0,
-    unlocated: int = 0,
-    tokens: int = 0,
-    severities: tuple[float, ...] = (),
-) -> VerdictSummary:
+def _share_verdict(**fields: Any) -> VerdictSummary:
     """Return a verdict, the same object for the same values: most verdicts of a large run are alike."""
-    return VerdictSummary(
-        outcome=outcome,
-        flagged=flagged,
-        spans=spans,
-        unlocated=unlocated,
-        tokens=tokens,
-        severities=severities,
-    )
+    return VerdictSummary(**fields)
 
 
 def _summarize_cost(spent: Spent) -> CostSummary:

@@ -1,9 +1,8 @@
 """Workers: each performs tasks in a process of its own, and this process alone writes.
 
-A worker is at the other end of a `WorkerLine`: a pipe (`hallulab.simulator.engine.worker_lines`) or Ray
-(`hallulab.simulator.engine.worker_lines`). It makes an executor once
-(`hallulab.simulator.engine.worker`), the one that this process would have, and sends back the events. It
-ends when the line ends, so none outlives this process, however that ends.
+A worker is at the other end of a `WorkerLine`: a pipe or Ray (`hallulab.simulator.engine.worker_lines`). It
+makes an executor once (`hallulab.simulator.engine.worker`), the one that this process would have, and sends
+back the events. It ends when the line ends, so none outlives this process, however that ends.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ class Concentrations(TableMetric[Concentration]):
 
         By search only where it can be told of a reply what it found.
         """
-        lacking = [*([] if self._has_topics() else ["topic"]), *([] if self._has_searches() else ["search"])]
-        kinds = [kind for kind in KINDS if kind not in lacking]
+        told = {kind for kind, name in self._replies if name != (NOT_TOLD if kind == "search" else None)}
+        kinds = [kind for kind in KINDS if kind in told or kind not in ("topic", "search")]
         return tuple(
             row for name in self.run.detectors for kind in kinds for row in self._build_rows(name, kind)
         )
@@ -183,12 +183,6 @@ class Concentrations(TableMetric[Concentration]):
     def csv(cls, report: RunReport) -> CsvTable:
         """Return the table for `concentration.csv`."""
         return CsvTable(cls.COLUMNS, cls.rows(report), "concentration.csv")
-
-    def _has_topics(self) -> bool:
-        return any(kind == "topic" and name is not None for kind, name in self._replies)
-
-    def _has_searches(self) -> bool:
-        return any(kind == "search" and name != NOT_TOLD for kind, name in self._replies)
 
     def _build_rows(self, detector: str, kind: By) -> Iterator[Concentration]:
         for value, cells in self._values(kind):

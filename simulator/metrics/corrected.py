@@ -54,22 +54,11 @@ class CorrectedRow(Correction):
     detector: str
 
 
-_CHATBOT = Column(
-    "Chatbot",
-    "chatbot",
-    "name of the chatbot; empty in JSON: all together",
-    lambda name: name or ALL,
-    kind="name",
-    short="Chatbot",
-)
-_SOURCE = Column(
-    "By",
-    "source",
-    "source of the correction: annotations of the run's turns, else known error rates of the detector",
-    lambda source: source or NOTHING,
-    kind="text",
-    short="By",
-)
+_CHATBOT = Column("Chatbot", "chatbot", "name of the chatbot; empty in JSON: all together",
+                  lambda name: name or ALL, kind="name", short="Chatbot")  # fmt: skip
+_SOURCE = Column("By", "source", "source of the correction: annotations of the run's turns, else known error "
+                 "rates of the detector", lambda source: source or NOTHING, kind="text",
+                 short="By")  # fmt: skip
 _CORRECTED_NUMBERS = (
     Column("Annotated turns", "annotated", "scored turns with an annotation", short="Anno-\ntated",
            wide=True),

@@ -68,13 +68,9 @@ class Efficiency(Frozen):
     all Vanilla's conversations; for a detector, that of those it judged. None without it."""
 
 
-MONEY = Column(
-    "Money",
-    "money",
-    "cost of the calls by the experiment's `prices`, also of replayed and shared ones; unknown "
-    "if a price or a number of tokens is missing",
-    lambda value: "unknown" if value is None else f"{value:,.4f}",
-)
+MONEY = Column("Money", "money", "cost of the calls by the experiment's `prices`, also of replayed and "
+               "shared ones; unknown if a price or a number of tokens is missing",
+               lambda value: "unknown" if value is None else f"{value:,.4f}")  # fmt: skip
 
 LEDGER = (
     Column("Role", "role", "simulated user of a chatbot, chatbot or detector",

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_line
@@ -110,8 +111,10 @@ class Reasons:
         return self._texts[kind], self._counts[kind]
 
 
-class FailureCounts:
+class FailureCounts(Mergeable):
     """Counts what failed, conversation by conversation."""
+
+    COUNTS = ("_talks", "_errors", "_verdicts", "_replies")
 
     def __init__(self) -> None:
         self._talks: dict[str, Counter[str]] = defaultdict(Counter)
@@ -135,16 +138,11 @@ class FailureCounts:
             for verdict in found.values():
                 self._verdicts.add(detector, verdict)
 
-    def merge(self, other: FailureCounts) -> None:
+    def merge(self, other: Self) -> None:
         """Add what another one counted of other conversations."""
-        for name, counts in other._talks.items():
-            self._talks[name].update(counts)
+        super().merge(other)
         for name, first in other._first.items():
             self._first[name] = min(self._first.get(name, first), first)
-        for name, errors in other._errors.items():
-            self._errors[name].merge(errors)
-        self._verdicts.merge(other._verdicts)
-        self._replies += other._replies
 
     def find(self, chatbots: Sequence[str], detectors: Sequence[str]) -> RunFailures:
         """Return what failed of these chatbots and detectors, in their order."""

@@ -115,8 +115,6 @@ class Tally:
     """Turns on which it abstained."""
     not_localised: int
     """Turns scored without saying where."""
-    flagged_turns: int
-    """Scored turns whose reply is flagged."""
     hallucinations: int
     """Spans in the scored turns."""
     unlocated: int
@@ -225,13 +223,12 @@ def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) 
             f"there is a verdict on turn {unknown[0]} of conversation {conversation.id}, which has "
             f"{len(conversation.turns)} turns. The two journals are not of the same run."
         )
-    hallucinations = unlocated = tokens = flagged = scored = flagged_turns = 0
+    hallucinations = unlocated = tokens = flagged = scored = 0
     for turn in conversation.turns:
         verdict = verdicts.get(turn.index)
         if verdict is None or verdict.spans is None or not verdict.localised:
             continue
         scored += 1
-        flagged_turns += bool(verdict.flagged)
         hallucinations += len(verdict.spans)
         unlocated += sum(span.start is None for span in verdict.spans)
         tokens += count_tokens(turn.reply)
@@ -248,7 +245,6 @@ def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) 
         failed=sum(verdict.outcome == "failed" for verdict in verdicts.values()),
         abstained=sum(verdict.outcome == "abstained" for verdict in verdicts.values()),
         not_localised=sum(v.outcome == "scored" and not v.localised for v in verdicts.values()),
-        flagged_turns=flagged_turns,
         hallucinations=hallucinations,
         unlocated=unlocated,
         tokens=tokens,

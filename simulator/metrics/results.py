@@ -7,7 +7,7 @@ With the same question, the model is even asked the same thing twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hallulab.agents.served_model import ClaimCheck, ClaimChecks
@@ -15,7 +15,7 @@ from hallulab.scenarios.transcript import Frozen
 from hallulab.simulator.metrics.hallucinations import Row
 from hallulab.simulator.metrics.metric import CsvTable, Metric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.metrics.run_sums import RowSums, RunSums
+from hallulab.simulator.metrics.run_sums import RowSums
 from hallulab.simulator.show.columns import (
     CHATBOT,
     DETECTOR,
@@ -107,17 +107,8 @@ def _note(sign: str, chatbot: str, detectors: Sequence[str]) -> str:
     )
 
 
-def build_rows(sums: RunSums) -> tuple[Row, ...]:
-    """Make a row for every chatbot under every detector, of all conversations."""
-    return _build_all(sums.rows)
-
-
-def build_sound_rows(sums: RunSums) -> tuple[Row, ...]:
-    """Make the same rows without conversations in which the simulated user has a flaw."""
-    return _build_all(sums.sound)
-
-
-def _build_all(found: dict[tuple[str, str], RowSums]) -> tuple[Row, ...]:
+def build_rows(found: Mapping[tuple[str, str], RowSums]) -> tuple[Row, ...]:
+    """Make a row of the sums of each chatbot under each detector."""
     return tuple(_build_row(chatbot, detector, sums) for (chatbot, detector), sums in found.items())
 
 

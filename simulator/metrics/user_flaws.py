@@ -12,7 +12,7 @@ from hallulab.scenarios.text.wording import choose_noun, format_count, shorten_l
 from hallulab.scenarios.transcript import Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
-from hallulab.simulator.metrics.results import HPT, TOKACC, build_sound_rows, explain_sign, mark_self_judged
+from hallulab.simulator.metrics.results import HPT, TOKACC, build_rows, explain_sign, mark_self_judged
 from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.show.columns import TWO_DECIMALS, Column, build_decimal_format
 from hallulab.simulator.show.document import GroupedTable, Paragraph, Part, Section
@@ -94,7 +94,7 @@ class UserAudit(Metric):
             affected_conversations=self._affected,
             flaws=dict(self._flaws),
             affected={name: dict(by_chatbot[name]) for name in self.run.chatbots if name in by_chatbot},
-            rows_without_affected=mark_self_judged(build_sound_rows(tallied.sums), self.run.claim_checks),
+            rows_without_affected=mark_self_judged(build_rows(tallied.sums.sound), self.run.claim_checks),
         )
         unknown = set() if known is None else self._personas - set(known)
         return AuditSection(

@@ -107,7 +107,7 @@ class RunCounts(Mergeable):
             UsageError: the journals have two configurations of the same thing.
         """
         sums = self._counting.sums()
-        tallied = Tallied(sums, mark_self_judged(build_rows(sums), self._run.claim_checks))
+        tallied = Tallied(sums, mark_self_judged(build_rows(sums.rows), self._run.claim_checks))
         fields = {name: value for metric in self._metrics for name, value in metric.result(tallied)}
         return load_report_model()(imported=self._run.imported, **fields)
 

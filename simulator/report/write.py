@@ -167,6 +167,8 @@ class _RunReporter:
         self._folder, self._measured, self._margin = folder, measured, margin
         self.saved = folder.read_experiment()
         """Its experiment.json; None: it has none."""
+        self._experiment = self.saved.text() if self.saved else None
+        self._is_branched = self.saved is not None and self.saved.branched_from is not None
         self._pack = load_pack(self.saved, scenario)
         self._personas = get_personas(self.saved, self._pack)
 
@@ -187,16 +189,12 @@ class _RunReporter:
         """Return the page with all conversations."""
         reader = self._open_reader(*self._name(journals), None)
         counts = self.count(journals, reader.add)
-        experiment = self.saved.text() if self.saved else None
-        return render_report_page(counts.report(), counts, reader.cases, experiment=experiment)
+        return render_report_page(counts.report(), counts, reader.cases, experiment=self._experiment)
 
     def write_of_shards(self, pages: Path) -> RunReport:
         """Write the reports, made shard by shard, and page files into a folder."""
         annotations = self._count_annotations(self._iterate_conversations)
-        experiment = self.saved.experiment if self.saved else None
-        named = [bot.name for bot in experiment.chatbots] if experiment else []
-        judges = list(self.saved.detectors) if self.saved else []
-        run = count_shards(self._folder.path, named, judges, annotations, self._pack)
+        run = count_shards(self._folder.path, *self._list_named(), annotations, self._pack)
         counts = RunCounts(self._build_facts(run.chatbots, run.detectors, run.judged, annotations))
         counts.merge(run.counts)
         reader = self._open_reader(run.chatbots, run.detectors, pages)
@@ -220,11 +218,14 @@ class _RunReporter:
             also(conversation, verdicts, flaws)
         return counts
 
+    def _list_named(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the chatbots and detectors in experiment.json."""
+        saved = self.saved
+        return ([bot.name for bot in saved.experiment.chatbots], [*saved.detectors]) if saved else ([], [])
+
     def _name(self, journals: Journals) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the names of the chatbots and detectors."""
-        saved = self.saved
-        named = [bot.name for bot in saved.experiment.chatbots] if saved else []
-        judges = list(saved.detectors) if saved else []
+        named, judges = self._list_named()
         return (
             order_names(named, (head.chatbot for head in journals.heads)),
             order_names(judges, (key.detector for key in journals.keys)),
@@ -241,14 +242,13 @@ class _RunReporter:
         saved, known = self.saved, self._measured.accuracies
         if known is not None:
             require_measured(known, judged)
-        branched = saved is not None and saved.branched_from is not None
         return replace(
             build_facts(saved, chatbots, detectors, annotations, self._personas, self._pack),
             mistakes=derive_detector_errors(judged)
             if known is None
             else {name: derive_from_planted_errors(one) for name, one in known.items()},
             why_unknown=UNKNOWN if known is None else UNMEASURED,
-            free=self._folder.read_free_running().current(saved) if branched else None,
+            free=self._folder.read_free_running().current(saved) if self._is_branched else None,
             margin=self._margin,
         )
 
@@ -275,17 +275,16 @@ class _RunReporter:
         def cases() -> Cases:
             return Cases(chatbots, detectors, self._personas, planted, scores)
 
-        return Reader(cases, pages, branched=saved is not None and saved.branched_from is not None)
+        return Reader(cases, pages, branched=self._is_branched)
 
     def _write(self, counts: RunCounts, reader: Reader) -> RunReport:
         folder, report = self._folder, counts.report()
         reader.end()
-        experiment = self.saved.text() if self.saved else None
         shown = reader.cases if reader.has_no_files else None
         texts = {
             folder.report: report.text(),
             folder.table: render_report_csv(report),
-            folder.page: render_report_page(report, counts, shown, reader.pages, experiment),
+            folder.page: render_report_page(report, counts, shown, reader.pages, self._experiment),
         }
         for metric in load_metrics():
             table = metric.csv(report)

@@ -21,10 +21,9 @@ ended."""
 class LentRuns:
     """Lends runs to conversations. The models are served once, for all, until the viewer ends."""
 
-    def __init__(self, experiment: Experiment, settings: RunSettings, idle_s: float = IDLE_S) -> None:
+    def __init__(self, experiment: Experiment, settings: RunSettings) -> None:
         self._experiment = experiment
         self._settings = settings
-        self._idle_s = idle_s
         self._models: asyncio.Future[OpenModels] | None = None
         self._lent: dict[str, _LentRun] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -54,7 +53,7 @@ class LentRuns:
             lent.conversations -= 1
             if not lent.conversations:
                 loop = asyncio.get_running_loop()
-                lent.closing = loop.call_later(self._idle_s, self._forget, scenario, lent)
+                lent.closing = loop.call_later(IDLE_S, self._forget, scenario, lent)
 
     async def _keep(self, scenario: str, lent: _LentRun) -> None:
         try:

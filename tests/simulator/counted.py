@@ -102,7 +102,7 @@ def _result(
             own.add(conversation, found, flawed)
         counting.merge(sums)
         counted.merge(own)
-    return counted.result(Tallied(counting.sums(), build_rows(counting.sums())))
+    return counted.result(Tallied(counting.sums(), build_rows(counting.sums().rows)))
 
 
 def _split_by_persona(conversations: Sequence[Conversation]) -> list[list[Conversation]]:
@@ -182,5 +182,5 @@ def render_page(
 
 def empty_row(chatbot: str, detector: str) -> Row:
     """The row of a chatbot without a conversation."""
-    [row] = build_rows(RunSums([chatbot], [detector]))
+    [row] = build_rows(RunSums([chatbot], [detector]).rows)
     return row

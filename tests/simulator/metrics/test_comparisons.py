@@ -143,7 +143,7 @@ def test_branches_of_one_seed_are_no_seeds() -> None:
 
 def find(held: Held, bots: Sequence[str], margin: float = 0.2) -> Finding:
     tallies = tally(held, bots)
-    [only] = build_findings(tallies, build_rows(tallies), compare(tallies, bots, ["d"]), margin)
+    [only] = build_findings(tallies, build_rows(tallies.rows), compare(tallies, bots, ["d"]), margin)
     return only
 
 

@@ -16,7 +16,7 @@ from tests.simulator.counted import empty_row, tally_all
 
 
 def one_row(conversations: list[Conversation], verdicts: list[Verdict]) -> Row:
-    return build_rows(tally_all(conversations, verdicts, ["vanilla"], ["d"]))[0]
+    return build_rows(tally_all(conversations, verdicts, ["vanilla"], ["d"]).rows)[0]
 
 
 FOUR_WORDS = conversation("a", ["one two three four", "five six"], calls=[call("chatbot.x"), call("user.y")])
@@ -206,7 +206,7 @@ def test_branches_of_a_conversation_count_as_one_conversation() -> None:
         branched("c", "one two", 1, persona="q"),
     ]
     verdicts = [scored("a", 0, [(0, 3), (4, 7)]), scored("b", 0), scored("c", 0)]
-    [found] = build_rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
+    [found] = build_rows(tally_all(chats, verdicts, ["vanilla"], ["d"]).rows)
     assert (found.conversations, found.turns, found.scored_turns) == (2, 3, 3)
     assert (found.hpt_1, found.hpt_2) == (0.666667, 0.5)
     assert (found.tokacc_1, found.tokacc_2) == (0.666667, 0.75)
@@ -216,7 +216,7 @@ def test_branches_of_a_conversation_count_as_one_conversation() -> None:
 
 def test_what_was_given_is_neither_counted_nor_billed() -> None:
     chat = branched("a", "one two", 5, calls=[call("chatbot.generate")])
-    [found] = build_rows(tally_all([chat], [scored("a", 0, [(0, 3)])], ["vanilla"], ["d"]))
+    [found] = build_rows(tally_all([chat], [scored("a", 0, [(0, 3)])], ["vanilla"], ["d"]).rows)
     assert (found.turns, found.hallucinations, found.tokens, found.calls_per_reply) == (1, 1, 2, 1.0)
 
 
@@ -229,7 +229,7 @@ def with_seeds(personas: int, seeds: int, spans: list[int]) -> Row:
     ]
     counts = [spans[number % len(spans)] for number in range(len(chats))]
     verdicts = [scored(chat.id, 0, [(0, 3)] * count) for chat, count in zip(chats, counts, strict=True)]
-    [row] = build_rows(tally_all(chats, verdicts, ["vanilla"], ["d"]))
+    [row] = build_rows(tally_all(chats, verdicts, ["vanilla"], ["d"]).rows)
     return row
 
 
