@@ -97,7 +97,8 @@ class PreparedBot:
         """Have a library's modules imported before the next forks that the first reply has imported."""
         if self._forks is not None and isinstance(imports, list) and not self._has_learnt:
             self._has_learnt = True
-            self._forks.teach([name for name in imports if isinstance(name, str)])
+            if names := [name for name in imports if isinstance(name, str)]:
+                self._forks.teach(names)
 
 
 def _prepare(bot: Bot) -> PreparedWorker | None:
