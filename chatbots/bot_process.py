@@ -63,7 +63,7 @@ class PreparedBot:
     def __init__(self, bot: Bot) -> None:
         self.bot = bot
         self._forks: PreparedWorker | None = None
-        self._has_learnt = False
+        self._asks = self._has_learnt = False
         try:
             if CAN_FORK:
                 self._forks = _prepare(bot)
@@ -75,6 +75,7 @@ class PreparedBot:
                     process.stop()
         except ChatbotError as error:
             raise UsageError(str(error)) from error
+        self._asks = self._forks is not None
 
     def start(self) -> Worker:
         """Return a fresh process.
@@ -87,17 +88,17 @@ class PreparedBot:
                 return self._forks.fork()
         return WorkerProcess([self.bot.python, str(LOOP), str(WORKER)], os.environ)
 
-    @property
-    def configuration(self) -> dict[str, Any]:
-        """The first message to a process; one of the first is asked for what it imports."""
-        tells = self._forks is not None and not self._has_learnt
-        return {**self.bot.configuration, "tells_imports": tells}
+    def configure(self) -> dict[str, Any]:
+        """Return the first message to a process. The first conversation's is asked for what it imports."""
+        asks, self._asks = self._asks, False
+        return {**self.bot.configuration, "tells_imports": asks}
 
     def learn(self, imports: object) -> None:
         """Have a library's modules imported before the next forks that the first reply has imported."""
         if self._forks is not None and isinstance(imports, list) and not self._has_learnt:
             self._has_learnt = True
-            self._forks.teach([name for name in imports if isinstance(name, str)])
+            if names := [name for name in imports if isinstance(name, str)]:
+                self._forks.teach(names)
 
 
 def _prepare(bot: Bot) -> PreparedWorker | None:
@@ -173,7 +174,7 @@ class BotProcess:
                 self._process = process
                 if self._unwanted:
                     process.stop()
-            message = _exchange(process, self._prepared.configuration, LOADING_SECONDS)
+            message = _exchange(process, self._prepared.configure(), LOADING_SECONDS)
         except WorkerError as error:
             raise ChatbotError(f"{bot.target}: {error}.") from error
         if message.get("ready") is not True:

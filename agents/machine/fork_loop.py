@@ -70,6 +70,7 @@ def main(loop: str, worker: str) -> None:
     prepare = _load("hallulab_worker", worker).prepare
     configuration = json.loads(asked.recv(LONGEST_PACKET))
     stock = Stock()
+    gc.disable()  # nearly all that an import makes stays, and is looked through for nothing
     try:
         with stock.watching_names():
             prepare(configuration)
@@ -77,11 +78,12 @@ def main(loop: str, worker: str) -> None:
         print(json.dumps({"fatal": getattr(error, "sentence", None) or frame.reason_of(error)}), file=told)
         told.close()
         return
+    gc.enable()
+    gc.collect()
     shares = stock.list_shared()
     print(json.dumps({"ready": True, "shares": shares}), file=told, flush=True)
     if shares:
         return
-    gc.collect()
     gc.freeze()  # a fork that collects garbage would else copy all that the import made
     _set_of_linux(PR_SET_CHILD_SUBREAPER, 1)
     kept = {number: signal.signal(number, signal.SIG_IGN) for number in _STOPS}

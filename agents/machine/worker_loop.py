@@ -5,7 +5,8 @@
 `WORKER.py` defines a class `Worker`. It is made with the configuration (the first line of standard input) and
 `ask`; its `answer(request)` returns the answer without `id`. docs/studies/peers.md and
 `chatbots/bot_worker.py` describe the messages. Output of the worker's packages goes to standard error, and
-they read nothing from standard input. The worker ends when its standard input ends, even while it computes.
+they read nothing from standard input. The worker ends when its standard input ends. While it computes, its
+supervisor ends it (`worker_process.py`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import queue
 import sys
-import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -50,31 +49,14 @@ class Line:
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
-        self._inbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._idle = False
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        for line in self._in:
-            self._inbox.put(line)
-        if not self._idle:
-            os._exit(0)
-        self._inbox.put(None)
 
     def hear(self) -> dict[str, Any] | None:
         """Wait for the next message and return it; None at the end."""
-        self._idle = True
-        line = self._inbox.get()
-        self._idle = False
-        if line is None:
+        line = self._in.readline()
+        if not line:
             return None
         message: dict[str, Any] = json.loads(line)
         return message
-
-    def answer(self, **message: Any) -> None:
-        """Send the last message about a request. From then on the worker is idle, and ends as programs do."""
-        self._idle = True
-        self.say(**message)
 
     def say(self, **message: Any) -> None:
         """Send a message; NaN and infinities are an error."""
@@ -103,13 +85,13 @@ def main(worker: str) -> None:
         line.say(fatal=getattr(error, "sentence", None) or reason_of(error))
         _print_trace()
         return
-    line.answer(ready=True)
+    line.say(ready=True)
     while (request := line.hear()) is not None:
         current = request["id"]
         try:
-            line.answer(**{**answering.answer(request), "id": current})
+            line.say(**{**answering.answer(request), "id": current})
         except BaseException as error:  # noqa: BLE001 - the next request may be answered
-            line.answer(id=current, error=reason_of(error))
+            line.say(id=current, error=reason_of(error))
             _print_trace()
 
 

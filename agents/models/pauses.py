@@ -31,6 +31,8 @@ def read_pause(headers: Mapping[str, str], now: float | None = None) -> float | 
         headers: `retry-after-ms`, or `Retry-After` in seconds or as a date.
         now: seconds since 1970; None: the system's time.
     """
+    if not any(name in headers for name in PAUSE_HEADERS):
+        return None
     now = time.time() if now is None else now
     for name, divisor in zip(PAUSE_HEADERS, (1000.0, 1.0), strict=True):
         told = headers.get(name, "").strip().strip('"')

@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from pathlib import Path
 from typing import TypeVar
 
+from autogen_agentchat.messages import StructuredMessage
+
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.agents.models.replicas import sticky_session
 from hallulab.agents.models.watching import watching
@@ -24,7 +26,6 @@ from hallulab.simulator.chat.drafts import DraftFollower, ReplyDraft
 from hallulab.simulator.chat.journal import LiveJournal, open_journal
 from hallulab.simulator.engine.conversation import (
     ChatbotAgent,
-    Contribution,
     ConversationKey,
     Ending,
     build_ended_conversation,
@@ -194,7 +195,7 @@ class LiveChat:
         move = UserMove(text=remove_keys(message))
         try:
             with watching(DraftFollower(self._bot, tell).follow):
-                spoken = await agent.speak(Contribution.send(move, "user"))
+                spoken = await agent.speak(StructuredMessage[UserMove](content=move, source="user"))
         except asyncio.CancelledError:
             self._restart("it was stopped within a reply")
             raise

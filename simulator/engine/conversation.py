@@ -20,7 +20,6 @@ from autogen_agentchat.conditions import FunctionalTermination
 from autogen_agentchat.messages import BaseChatMessage, StopMessage, StructuredMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import CancellationToken
-from pydantic import BaseModel, PrivateAttr
 
 from hallulab.agents.concurrency import call_untrusted, require_failure, require_running
 from hallulab.agents.models.redaction import remove_keys
@@ -112,29 +111,6 @@ class Ending:
     """Reason of a failure; None: there was none."""
 
 
-class Contribution(BaseModel):
-    """A user's move or a chatbot's turn, as a message between the agents.
-
-    AutoGen writes all fields of a message into its log, several times each, also if nobody reads it. So only
-    the text is a field: a turn has the passages, too.
-    """
-
-    text: str
-    _said: UserMove | Turn = PrivateAttr()
-
-    @property
-    def said(self) -> UserMove | Turn:
-        """The move or turn."""
-        return self._said
-
-    @classmethod
-    def send(cls, said: UserMove | Turn, source: str) -> StructuredMessage[Contribution]:
-        """Return the message of an agent with that name."""
-        made = cls(text=(said.reply if isinstance(said, Turn) else said.text) or "")
-        made._said = said
-        return StructuredMessage[Contribution](content=made, source=source)
-
-
 class Participant(BaseChatAgent):
     """An agent whose message, or what ends the conversation, comes from a task that a token cancels."""
 
@@ -186,11 +162,11 @@ class SimulatedUserAgent(Participant):
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
         """A move, or the end."""
-        return (StructuredMessage[Contribution], StopMessage)
+        return (StructuredMessage[UserMove], StopMessage)
 
     async def speak(self, message: BaseChatMessage | None) -> BaseChatMessage | Ending:
         """Take in the chatbot's turn, and say the next message or stop."""
-        if isinstance(message, StructuredMessage) and isinstance(turn := message.content.said, Turn):
+        if isinstance(message, StructuredMessage) and isinstance(turn := message.content, Turn):
             self._hear(turn)
         try:
             move = await self.user.next(self._history)
@@ -198,7 +174,7 @@ class SimulatedUserAgent(Participant):
             return Ending("error", error.calls, f"simulated user: {error}")
         if move.stop is not None or move.text is None:
             return Ending(move.stop or "gave_up", move.calls)
-        return Contribution.send(move, self.name)
+        return StructuredMessage[UserMove](content=move, source=self.name)
 
     def _hear(self, turn: Turn) -> None:
         self._history += turn.messages
@@ -233,13 +209,13 @@ class ChatbotAgent(Participant):
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
         """A turn, or the end."""
-        return (StructuredMessage[Contribution], StopMessage)
+        return (StructuredMessage[Turn], StopMessage)
 
     async def speak(self, message: BaseChatMessage | None) -> BaseChatMessage | Ending:
         """Answer a move; whatever somebody else's chatbot raises is data, and ends the conversation."""
         assert isinstance(message, StructuredMessage)
-        move = message.content.said
-        assert isinstance(move, UserMove)
+        assert isinstance(message.content, UserMove)
+        move = message.content
         asked = Message(role="user", text=move.text or "")
         try:
             reply = await call_untrusted(partial(self.chatbot.reply, [*self._history, asked]))
@@ -264,7 +240,7 @@ class ChatbotAgent(Participant):
         self._on_turn(turn)
         self.turns.append(turn)
         self._history += turn.messages
-        return Contribution.send(turn, self.name)
+        return StructuredMessage[Turn](content=turn, source=self.name)
 
 
 async def converse(
@@ -318,7 +294,7 @@ async def _run_team(
             lambda said: isinstance(said[-1], StopMessage) or is_over(answering.turns)
         ),
         max_turns=messages,
-        custom_message_types=[StructuredMessage[Contribution]],
+        custom_message_types=[StructuredMessage[UserMove], StructuredMessage[Turn]],
         runtime=runtime,
     )
     token = CancellationToken()

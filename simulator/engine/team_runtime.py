@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from autogen_core import (
-    Agent,
     AgentId,
+    BaseAgent,
     CancellationToken,
     MessageContext,
     MessageHandlerContext,
@@ -72,11 +72,11 @@ class TeamRuntime(SingleThreadedAgentRuntime):
         while self._deliveries:
             await asyncio.wait(self._deliveries)
 
-    async def _find(self, recipient: AgentId) -> Agent:
-        agent: Agent = await self.try_get_underlying_agent_instance(recipient)
-        return agent
+    async def _find(self, recipient: AgentId) -> BaseAgent:
+        # `Agent` is a protocol: a look at all its methods each time.
+        return await self.try_get_underlying_agent_instance(recipient, BaseAgent)
 
 
-async def _deliver(agent: Agent, message: Any, context: MessageContext) -> Any:
+async def _deliver(agent: BaseAgent, message: Any, context: MessageContext) -> Any:
     with MessageHandlerContext.populate_context(agent.id):
         return await agent.on_message(message, context)

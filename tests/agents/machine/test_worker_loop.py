@@ -15,7 +15,7 @@ def test_a_worker_that_has_just_answered_ends_as_programs_do() -> None:
         from hallulab.agents.machine.worker_loop import Line
         line = Line()
         atexit.register(lambda: line.say(ended=True))
-        line.answer(id="1")
+        line.say(id="1")
         time.sleep(0.5)
         assert line.hear() is None
     """
