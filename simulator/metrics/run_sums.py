@@ -30,6 +30,7 @@ from hallulab.simulator.statistics.sums import (
     Mergeable,
     Person,
     PersonTable,
+    Spread,
 )
 
 RateName = Literal["hpt_1", "tokacc_1", "answered"]
@@ -164,9 +165,9 @@ class RowSums(Mergeable):
         """Return the share of HPT-1's variance that more seeds remove (`intervals`)."""
         return self._people.seed_share()
 
-    def seed_variance(self) -> float | None:
-        """Return the variance of a conversation's HPT between seeds of one persona; None: one seed each."""
-        return self._people.seed_variance()
+    def seed_spreads(self) -> dict[Person, Spread]:
+        """Return how a conversation's HPT spreads between seeds of each persona."""
+        return self._people.seed_spreads()
 
 
 class HalfSums:
