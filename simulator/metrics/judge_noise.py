@@ -13,6 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
+import numpy as np
+
 from hallulab.agents.models.abilities import SeedUse
 from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
 from hallulab.simulator.metrics.hallucinations import ByDetector
@@ -21,13 +23,18 @@ from hallulab.simulator.metrics.run_report import RunReport
 from hallulab.simulator.records.journal_lines import VerdictKey, build_verdict_key
 from hallulab.simulator.show.columns import DETECTOR, PERCENT, TWO_DECIMALS, Column
 from hallulab.simulator.statistics.intervals import (
+    LEAST_FOR_INTERVAL,
+    Bounds,
+    Floats,
     Interval,
     Ratio,
     Rounded,
     compute_interval,
+    compute_jackknife_error,
     compute_ratio_of_sums,
+    compute_t_interval,
 )
-from hallulab.simulator.statistics.sums import ExactSum, PersonSums
+from hallulab.simulator.statistics.sums import ExactSum, Person, PersonSums, Spread
 
 
 class JudgeNoiseRow(Frozen):
@@ -55,6 +62,8 @@ class JudgeNoiseRow(Frozen):
     judge_share: Rounded | None
     """Share of the variance of HPT between seeds of one persona that is the judge's own, at most 1, summed
     over chatbots. None: no persona has two seeds."""
+    judge_share_ci95: Interval
+    """Over personas; None with fewer than six, and at 0 and 1."""
     asks_model: bool | None
     """True if it asks a served model; None: not known."""
     seeds: SeedUse | None
@@ -87,7 +96,7 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
                beside="judge_floor_ci95", short="By the\njudge"),
         Column("By the judge %", "judge_share",
                "share of the variance of HPT between seeds that is the judge's own", PERCENT,
-               short="By the\njudge %"),
+               beside="judge_share_ci95", short="By the\njudge %"),
     )  # fmt: skip
 
     COUNTS = ("_sums", "_changes")
@@ -113,7 +122,8 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
         return [self._build_row(name, tallied) for name in self.run.detectors if name in asked]
 
     def _build_row(self, detector: str, tallied: Tallied) -> JudgeNoiseRow:
-        own = [numbers for _, numbers in self._sums.items((detector,))]
+        by_person = dict(self._sums.items((detector,)))
+        own = list(by_person.values())
         asked, scored, failed, flagged, cleared, _, _ = (sum(column) for column in zip(*own, strict=True))
         flips = [Ratio(new + gone, both) for _, both, _, new, gone, _, _ in own if both]
         squares = [Ratio(square, localised) for *_, localised, square in own if localised]
@@ -127,12 +137,10 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
         bounds = compute_interval(squares, "rate")
         halves = [tallied.sums.halves(name, detector).difference("hpt_1") for name in sums]
         known = [half for half in halves if half is not None]
-        seeds = [rows.seed_variance() for rows in sums.values()]
-        told = [one for one in seeds if one is not None]
-        share = None
-        if noise is not None and len(told) == len(seeds) and sum(told) > 0:
-            of_judge = sum(noise / 2 * rows.scored / rows.counts["scored_turns"] for rows in sums.values())
-            share = min(1.0, of_judge / sum(told))
+        share, share_ci95 = _measure_share(
+            {person: (one[6], one[5]) for person, one in by_person.items()},
+            [(rows.scored / rows.counts["scored_turns"], rows.seed_spreads()) for rows in sums.values()],
+        )
         models = self._list_models(detector)
         return JudgeNoiseRow(
             detector=detector,
@@ -149,6 +157,7 @@ class JudgeNoise(TableMetric[JudgeNoiseRow]):
             judge_floor=None if noise is None else _derive_floor(noise, turns),
             judge_floor_ci95=bounds and (_derive_floor(bounds[0], turns), _derive_floor(bounds[1], turns)),
             judge_share=share,
+            judge_share_ci95=share_ci95,
             asks_model=None if models is None else bool(models),
             seeds=self._find_seeds(models or ()),
         )
@@ -232,6 +241,41 @@ def _derive_floor(squares: float, turns: Sequence[int]) -> float:
         turns: scored turns of each chatbot.
     """
     return sum(math.sqrt(4 * squares / (math.pi * number)) for number in turns) / len(turns)
+
+
+def _measure_share(
+    squares: Mapping[Person, tuple[int, int]], chatbots: Sequence[tuple[float, Mapping[Person, Spread]]]
+) -> tuple[float | None, Bounds | None]:
+    """Return the judge's share of the variance between seeds, summed over chatbots, and its interval.
+
+    Args:
+        squares: each person's sum of squares as `_derive_floor` has their mean, and how many there are.
+        chatbots: conversations a turn of each, and how its HPT spreads between seeds.
+    """
+    persons = sorted({*squares, *(person for _, spreads in chatbots for person in spreads)})
+    noise = np.array([squares.get(person, (0, 0)) for person in persons], dtype=float).reshape(-1, 2)
+    spread = np.zeros((len(chatbots), len(persons), 2))
+    for place, (_, spreads) in enumerate(chatbots):
+        for at, person in enumerate(persons):
+            if (one := spreads.get(person)) is not None:
+                spread[place, at] = one.squares, one.seeds - 1
+    scale = sum(conversations for conversations, _ in chatbots)
+
+    def divide(judge: Floats, seeds: Floats) -> Floats:
+        """Return the shares of sums of shape (…, 2) and (chatbots, …, 2); NaN where they are not defined."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            told = (seeds[..., 0] / seeds[..., 1]).sum(axis=0)
+            shares = judge[..., 0] / judge[..., 1] / 2 * scale / np.where(told > 0, told, np.nan)
+        return np.minimum(shares, 1.0)
+
+    whole, all_seeds = noise.sum(axis=0), spread.sum(axis=1)
+    share = float(divide(whole, all_seeds))
+    if math.isnan(share):
+        return None, None
+    if len(persons) < LEAST_FOR_INTERVAL:
+        return share, None
+    error = compute_jackknife_error(divide(whole - noise, all_seeds[:, None] - spread))
+    return share, compute_t_interval(share, error, len(persons) - 1, "logit")
 
 
 class DisagreementRow(Frozen):

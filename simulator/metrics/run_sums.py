@@ -25,7 +25,7 @@ from hallulab.simulator.metrics.hallucinations import (
 from hallulab.simulator.metrics.spending import Spending
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.statistics.intervals import Kind, Ratio, sum_by_cluster
-from hallulab.simulator.statistics.sums import ExactSum, Mergeable, Person, PersonTable
+from hallulab.simulator.statistics.sums import ExactSum, Mergeable, Person, PersonTable, Spread
 
 RateName = Literal["hpt_1", "tokacc_1", "answered"]
 """A rate by which chatbots are compared; the share of answered replies is the same under each detector."""
@@ -159,9 +159,9 @@ class RowSums(Mergeable):
         """Return the share of HPT-1's variance that more seeds remove (`intervals`)."""
         return self._people.seed_share()
 
-    def seed_variance(self) -> float | None:
-        """Return the variance of a conversation's HPT between seeds of one persona; None: one seed each."""
-        return self._people.seed_variance()
+    def seed_spreads(self) -> dict[Person, Spread]:
+        """Return how a conversation's HPT spreads between seeds of each persona."""
+        return self._people.seed_spreads()
 
 
 class HalfSums:

@@ -284,9 +284,9 @@ class PersonTable:
         """Return the share of the variance that more seeds remove."""
         return combine_spreads(self._list_spreads())
 
-    def seed_variance(self) -> float | None:
-        """Return the variance between seeds of one persona; None: none has two seeds."""
-        return pool_seed_variance(self._list_spreads())
+    def seed_spreads(self) -> dict[Person, Spread]:
+        """Return how the numbers of each person's seeds spread."""
+        return dict(zip(self._persons, self._list_spreads(), strict=True))
 
     def _list_spreads(self) -> list[Spread]:
         return list(map(Spread, self._seeds, self._means, self._squares))

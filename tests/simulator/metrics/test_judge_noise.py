@@ -10,7 +10,7 @@ import pytest
 
 from hallulab.agents.models.abilities import ReadHow
 from hallulab.agents.served_model import ClaimCheck, ClaimChecks
-from hallulab.scenarios.transcript import Verdict
+from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.metrics.judge_noise import (
     DisagreementRow,
     ExplainedDisagreements,
@@ -87,12 +87,16 @@ def test_second_verdicts_on_replies_that_were_not_scored_do_not_count() -> None:
     assert result(JudgeNoise, CHATS, judge("!?" * 6), **given).judge_noise == ()
 
 
-def test_the_judges_share_of_what_differs_between_seeds() -> None:
-    chats = [
+def with_two_seeds(personas: str) -> list[Conversation]:
+    return [
         conversation(f"{persona}{seed}", ["one", "two"], persona=persona, seed=seed)
-        for persona in ("a", "b")
+        for persona in personas
         for seed in (0, 1)
     ]
+
+
+def test_the_judges_share_of_what_differs_between_seeds() -> None:
+    chats = with_two_seeds("ab")
     # Of each persona, one seed has HPT 1 and one 0: the variance between seeds is 1/2.
     first = [scored(chat.id, turn, [] if chat.seed else FLAG) for chat in chats for turn in range(2)]
     # One of eight numbers changes by 1: v = 1/16, in a conversation of two turns 1/32.
@@ -100,6 +104,20 @@ def test_the_judges_share_of_what_differs_between_seeds() -> None:
     [row] = result(JudgeNoise, chats, first, ["vanilla"], ["d"], again=again(second)).judge_noise
     assert (row.flipped, row.cleared, row.noise_floor, row.judge_share) == (0.125, 1, 1.0, 0.0625)
     assert row.judge_floor == pytest.approx(math.sqrt(4 / 8 / (math.pi * 8)), abs=1e-6)
+    assert row.judge_share_ci95 is None
+
+
+def test_the_interval_of_the_judges_share_leaves_out_personas() -> None:
+    chats = with_two_seeds("abcdef")
+    first = [scored(chat.id, turn, [] if chat.seed else FLAG) for chat in chats for turn in range(2)]
+    second = [scored("a0", 0), *first[1:]]
+    [row] = result(JudgeNoise, chats, first, ["vanilla"], ["d"], again=again(second)).judge_noise
+    # Without a it is 0, without any other 1/40: the error is 1/48, and that of the logit 48/47.
+    middle, step = math.log(1 / 47), 2.570582 * 48 / 47
+    assert row.judge_share == pytest.approx(1 / 48, abs=1e-6)
+    assert row.judge_share_ci95 == pytest.approx(
+        [1 / (1 + math.exp(-middle - sign * step)) for sign in (-1, 1)], abs=1e-5
+    )
 
 
 def test_whose_noise_disagreements_are() -> None:
