@@ -89,15 +89,19 @@ def is_retryable(status: int) -> bool:
     return status in RETRYABLE_STATUS or (status >= 500 and status not in _UNABLE)
 
 
-def is_out_of_quota(body: Any) -> bool:
+def is_out_of_quota(body: Any, pause: float | None = None) -> bool:
     """Return whether a refusal says that no money or quota is left, which no waiting brings back.
 
     Gemini says so of a limit a minute, too, but tells when to come again: see `read_delay`.
+
+    Args:
+        body: the refusal.
+        pause: seconds after which its headers say to come again; None: they do not say.
     """
     names = {simplify_name(str(code)) for code in _iter_codes(body)}
     if "insufficientquota" in names:
         return True
-    return read_delay(body) is None and _QUOTA.search(read_complaint(body)) is not None
+    return pause is None and read_delay(body) is None and _QUOTA.search(read_complaint(body)) is not None
 
 
 def read_delay(body: Any) -> float | None:

@@ -17,7 +17,7 @@ import httpx2
 from hallulab.agents.models.answers import BrokenAnswer, join_parts
 from hallulab.agents.models.complaints import find_told_error
 from hallulab.agents.models.decoding import decode_untold
-from hallulab.agents.models.finish_reasons import says_why
+from hallulab.agents.models.finish_reasons import find_reason, says_why
 from hallulab.agents.models.log_probabilities import list_tokens
 from hallulab.scenarios.files.json_text import read_json
 
@@ -104,7 +104,7 @@ class JoinedCompletion:
     @property
     def is_finished(self) -> bool:
         """True if the endpoint has said why the model stopped. Some send an empty reason with each piece."""
-        return says_why(self._choice.get("finish_reason"))
+        return says_why(find_reason(self._choice))
 
     def add(self, chunk: Any) -> str:
         """Add an object of the stream; return what it adds to the text.

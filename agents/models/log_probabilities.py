@@ -85,7 +85,7 @@ def list_tokens(logprobs: Any) -> list[Any] | None:
     if not isinstance(logprobs, dict):
         return None
     told = logprobs.get("content")
-    if told is None and isinstance(logprobs.get("tokens"), list):
+    if not told and isinstance(logprobs.get("tokens"), list):
         columns = [logprobs.get(name) or [] for name in ("tokens", "token_logprobs", "top_logprobs")]
         if not all(isinstance(column, list) for column in columns):
             return None

@@ -149,11 +149,10 @@ def is_transient(error: BaseException) -> bool:
 
 def is_busy(error: BaseException) -> bool:
     """Return whether an endpoint refused for the time being."""
-    return (
-        isinstance(error, APIStatusError)
-        and is_retryable(error.status_code)
-        and not (error.status_code == 429 and is_out_of_quota(read_object(error.response)))
-    )
+    if not isinstance(error, APIStatusError) or not is_retryable(error.status_code):
+        return False
+    answer = error.response
+    return error.status_code != 429 or not is_out_of_quota(read_object(answer), read_pause(answer.headers))
 
 
 def is_broken_off(error: BaseException) -> bool:

@@ -41,12 +41,13 @@ _TAG = re.compile(
     rf"|<start_of_thought>|<\|channel>(?:thought|thinking|analysis)\b|<unused94>(?:thought)?|<\|im_start\|>think\b)"
     rf"|(?P<end><[|｜](?:end[_▁]?(?:of[_▁]?)?|/){_KINDS}[|｜]>|<[|｜]{_KINDS}[_▁]end[|｜]>|<\|inner_suffix\|>"
     rf"|◁/think▷|<end_of_thought>|<channel\|>|<unused95>|<\|im_start\|>answer\b"
+    rf"|(?:<\|end\|>\s?)?<\|begin\|>assistant<\|content\|>"
     rf"|\[BEGIN FINAL RESPONSE\])",
     re.IGNORECASE | re.MULTILINE,
 )
 _WRAPPERS = re.compile(
     r"<\|(?:begin_of_solution|end_of_solution|start_response|end_response|start_text|end_text|begin_of_box"
-    r"|end_of_box)\|>|\[END FINAL RESPONSE\]",
+    r"|end_of_box)\|>|\[END FINAL RESPONSE\]|\A<\|content\|>",
     re.IGNORECASE,
 )
 _RULE = re.compile(r"\A\s*+(?:-{3,}|\*{3,}|_{3,})[ \t]*+\n")

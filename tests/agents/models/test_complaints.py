@@ -356,3 +356,8 @@ async def test_a_packing_that_is_none_is_none(name: str) -> None:
 )
 def test_a_used_up_quota_is_told_from_a_limit(body: Any, out: bool) -> None:
     assert is_out_of_quota(body) is out
+
+
+def test_words_about_money_are_no_quota_where_the_headers_say_when_to_come_again() -> None:
+    assert not is_out_of_quota({"error": {"message": "Too fast. Upgrade under billing."}}, pause=1.0)
+    assert is_out_of_quota({"error": {"code": "insufficient_quota", "message": "no"}}, pause=1.0)

@@ -101,6 +101,7 @@ def test_the_mass_is_added_up_before_it_is_compared() -> None:
     [
         ({"top_logprobs": [{"Yes": math.log(0.9), "No": math.log(0.06)}]}, {"Yes": 0.9, "No": 0.06}),
         ({"top_logprobs": [{"No": math.log(0.06)}], "content": None}, {"No": 0.06, "Yes": 0.9}),
+        ({"top_logprobs": [{"No": math.log(0.06)}], "content": []}, {"No": 0.06, "Yes": 0.9}),
         ({"top_logprobs": [[entry("Yes", 0.9), entry("No", 0.06)]]}, {"Yes": 0.9, "No": 0.06}),
         ({"top_logprobs": None, "text_offset": [0]}, {}),
         ({"top_logprobs": [None]}, {}),

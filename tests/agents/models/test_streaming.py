@@ -276,6 +276,7 @@ HABITS: dict[str, list[Any]] = {
         {"model": "m", "choices": [{"index": 0, "delta": {"role": "assistant"}}]},
         {"model": "m", "choices": [WHOLE]},
     ],
+    "end elsewhere": [delta("Water."), {"choices": [{"delta": {}, "finishReason": "stop"}]}],
     "null at the end": [delta("Water."), {"model": "m", "choices": [{**STOP, "delta": None}]}],
 }
 LINES = [b"data: " + json.dumps(one).encode() + b"\n" for one in (delta("Water."), END)]
