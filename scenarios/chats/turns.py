@@ -254,7 +254,7 @@ _FIELDS: Mapping[Role | None, str] = {"user": "user", "assistant": "reply", "too
 
 
 def _note_taken(reading: Reading, speaker: str, role: Role | None, given: bool, gave: bool) -> None:
-    if role in _FIELDS:
+    if role in _FIELDS and (given or role != "tool"):
         reading.take(_FIELDS[role], speaker)
     if given and role != "tool":
         reading.take("passages", f"{speaker.partition(' (')[0]} (context)")
@@ -294,6 +294,8 @@ def find_hidden(message: Mapping[str, Any]) -> str | None:
         if (kinds := _THOUGHT.get(folded)) and isinstance(one, str) and fold_name(one) in kinds:
             return "thoughts of a model"
         shown = _SHOWN.get(folded)
+        if folded == "deletedat" and not is_nothing(one):
+            return "deleted messages"
         if shown is not None and str(one).strip().casefold() in _TRUTHS[shown]:
             return "deleted messages" if folded in _DELETED else "internal notes"
     return None
