@@ -199,6 +199,16 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
     "messages that were deleted, in a table": (
         "a.csv", f"session,role,content,is_deleted\ns,user,{Q},0\ns,bot,No.,1\ns,bot,{A},0\n", None, BARE,
     ),
+    "a reply of Ragas in JSON, which is a text there": (
+        "a.jsonl", [{"user_input": Q, "response": '{"text": "It is 500."}'}], None,
+        [[(Q, '{"text": "It is 500."}', [])]],
+    ),
+    "a message of DeepEval in JSON, which is a text there": (
+        "a.jsonl", [{"input": '["a", "b"]', "actual_output": A}], None, [[('["a", "b"]', A, [])]],
+    ),
+    "a dialogue in a text of Ragas": (
+        "a.jsonl", [{"user_input": json.dumps([USER, BOT, USER2]), "response": B}], None, TWO,
+    ),
     "messages that were deleted at a time": (
         "a.csv", f"session,role,content,deleted_at\ns,user,{Q},\ns,bot,No.,2026-10-01\ns,bot,{A},\n",
         None, BARE,
