@@ -36,7 +36,7 @@ def _read_session(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
 def _has_events(value: Mapping[str, Any]) -> bool:
     listed = value.get("events")
     first = listed[0] if isinstance(listed, list) and listed else None
-    return isinstance(first, Mapping) and {"author", "content"} <= first.keys()
+    return isinstance(first, Mapping) and "author" in first and "parts" in get_object(first, "content")
 
 
 INFO = ChatFormat(

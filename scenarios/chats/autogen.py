@@ -47,7 +47,8 @@ def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _has_sources(value: Mapping[str, Any]) -> bool:
     listed = value.get("messages")
     first = listed[0] if isinstance(listed, list) and listed else None
-    return isinstance(first, Mapping) and {"source", "type"} <= first.keys() and "role" not in first
+    kind = get_text(first, "type") or ""
+    return isinstance(first, Mapping) and "source" in first and kind.endswith(("Message", "Event"))
 
 
 INFO = ChatFormat(

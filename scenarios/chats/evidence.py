@@ -61,6 +61,8 @@ _ADDRESS = _ADDRESSES | frozenset(
     fold_names("title id date last_updated published_date source domain favicon")
 )
 """Names of a page that is only named, and not quoted."""
+_SPEAKERS = ("user", "assistant", "system", "tool", "human", "ai", "bot", "model")
+"""Roles of messages; a passage may have a role of another kind."""
 _NO_WORDS = ("image", "image_url", "audio", "input_image", "input_audio", "base64", "web_search_result")
 """Kinds of parts that have no words."""
 
@@ -125,13 +127,14 @@ def extract_evidence(value: Any, name: str) -> Iterator[FoundEvidence]:
 def are_messages(value: Any) -> bool:
     """Return whether a value is a list of messages: what was said before is no evidence."""
     listed = unpack_cell(value)
+    return isinstance(listed, list) and bool(listed) and all(map(_is_message, listed))
+
+
+def _is_message(value: Any) -> bool:
     return (
-        isinstance(listed, list)
-        and bool(listed)
-        and all(
-            isinstance(one, Mapping) and "role" in one and ("content" in one or "parts" in one)
-            for one in listed
-        )
+        isinstance(value, Mapping)
+        and str(value.get("role")).casefold() in _SPEAKERS
+        and ("content" in value or "parts" in value)
     )
 
 

@@ -45,7 +45,7 @@ def _lift_messages(value: Mapping[str, Any], mapping: Mapping[str, str]) -> Mapp
     at: Any = value
     for key in path.split("."):
         at = at.get(key) if isinstance(at, Mapping) else None
-    return {**{key: one for key, one in value.items() if key != head}, path: at}
+    return value if at is None else {**{key: one for key, one in value.items() if key != head}, path: at}
 
 
 INFO = ChatFormat(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,9 +58,11 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Field → the names under which files have it."""
 
+_NAMES_AT_ONCE = 4_096
 _NO_LETTER = re.compile(r"[\s_\u200b\ufeff-]+")
 
 
+@lru_cache(_NAMES_AT_ONCE)
 def fold_name(name: str) -> str:
     """Return a name without what does not count.
 

@@ -69,6 +69,8 @@ _MAYBE_PASSAGES = re.compile(
     r"(?:context|passage|document|source|chunk|retriev|evidence)(?!.*(?:id|url|count|score|name|time|len)s?$)",
     re.IGNORECASE,
 )
+_PLAIN = (("userinput", "response"), ("input", "actualoutput"))
+"""Names of message and reply of Ragas and DeepEval, which have texts."""
 _NO_REPLY = "without a reply"
 _NO_USER = "without a message of the user"
 
@@ -229,12 +231,13 @@ def _read_said(found: Mapping[str, Any], columns: Columns, reading: Reading) -> 
         FormatError: one is none, or nobody knows who speaks.
     """
     if columns.kind == EXCHANGE:
-        cells = found["user"], found["reply"]
-        plain = tuple(map(unpack_text, cells))
+        names, cells = (columns.names["user"], columns.names["reply"]), (found["user"], found["reply"])
+        plain = tuple(map(fold_name, names)) in _PLAIN
+        inner = cells if plain else tuple(map(unpack_text, cells))
         # Where both are JSON, a text in quotes is: `"Yes."`.
-        user, reply = plain if all(one is not cell for one, cell in zip(plain, cells, strict=True)) else cells
-        asked = _read_words(user, "user", columns.names["user"])
-        replied = _read_words(reply, "assistant", columns.names["reply"])
+        user, reply = inner if all(one is not cell for one, cell in zip(inner, cells, strict=True)) else cells
+        asked = _read_words(user, "user", names[0], plain=plain)
+        replied = _read_words(reply, "assistant", names[1], plain=plain)
         # A reply may come with the dialogue before it, and the dialogue with the reply.
         last = max((place for place, one in enumerate(replied) if one.role == "user"), default=-1)
         replied = replied[last + 1 :]
@@ -264,13 +267,21 @@ def _read_said(found: Mapping[str, Any], columns: Columns, reading: Reading) -> 
     return said
 
 
-def _read_words(value: Any, role: Literal["user", "assistant"], name: str) -> list[ChatMessageRecord]:
+def _read_words(
+    value: Any, role: Literal["user", "assistant"], name: str, *, plain: bool
+) -> list[ChatMessageRecord]:
     """Return the message in a cell, or the dialogue up to it.
+
+    Args:
+        value: the cell.
+        role: who speaks in a text alone.
+        name: that of its column.
+        plain: whether a text is a message even where it looks like JSON, unless it is a dialogue.
 
     Raises:
         FormatError: it is an object or a list in which no message is known.
     """
-    found = unpack_cell(value)
+    found = value if plain and not are_messages(value) else unpack_cell(value)
     if isinstance(found, Mapping) or (isinstance(found, list) and holds_words(found)):
         said = extract_messages(found, role)
         if not said and found:

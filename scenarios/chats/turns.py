@@ -70,7 +70,6 @@ _SOURCES = ("sources", "references", "docs")
 _TRUTHS = {True: ("true", "yes", "1", "t", "y"), False: ("false", "no", "0", "f", "n")}
 _JOINT = "\n\n"
 _STEPS: dict[Role, str] = {"system": "system", "call": "tool_call"}
-INTERNAL, DELETED = "internal notes", "deleted messages"
 GREETING = "greeting"
 """Step with what the assistant said before the user's first message."""
 SYSTEM = _STEPS["system"]
@@ -255,7 +254,7 @@ _FIELDS: Mapping[Role | None, str] = {"user": "user", "assistant": "reply", "too
 
 
 def _note_taken(reading: Reading, speaker: str, role: Role | None, given: bool, gave: bool) -> None:
-    if role in _FIELDS:
+    if role in _FIELDS and (given or role != "tool"):
         reading.take(_FIELDS[role], speaker)
     if given and role != "tool":
         reading.take("passages", f"{speaker.partition(' (')[0]} (context)")
@@ -291,11 +290,14 @@ def note_speakers(bots: Collection[str], reading: Reading) -> None:
 def find_hidden(message: Mapping[str, Any]) -> str | None:
     """Return what a message is that the user does not see, as it says itself; None: the user sees it."""
     for name, one in message.items():
-        if isinstance(one, str) and fold_name(one) in _THOUGHT.get(fold_name(name), ()):
+        folded = fold_name(name)
+        if (kinds := _THOUGHT.get(folded)) and isinstance(one, str) and fold_name(one) in kinds:
             return "thoughts of a model"
-        shown = _SHOWN.get(fold_name(name))
+        shown = _SHOWN.get(folded)
+        if folded == "deletedat" and not is_nothing(one):
+            return "deleted messages"
         if shown is not None and str(one).strip().casefold() in _TRUTHS[shown]:
-            return DELETED if fold_name(name) in _DELETED else INTERNAL
+            return "deleted messages" if folded in _DELETED else "internal notes"
     return None
 
 

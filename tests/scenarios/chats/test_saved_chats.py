@@ -199,6 +199,29 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
     "messages that were deleted, in a table": (
         "a.csv", f"session,role,content,is_deleted\ns,user,{Q},0\ns,bot,No.,1\ns,bot,{A},0\n", None, BARE,
     ),
+    "a reply of Ragas in JSON, which is a text there": (
+        "a.jsonl", [{"user_input": Q, "response": '{"text": "It is 500."}'}], None,
+        [[(Q, '{"text": "It is 500."}', [])]],
+    ),
+    "a message of DeepEval in JSON, which is a text there": (
+        "a.jsonl", [{"input": '["a", "b"]', "actual_output": A}], None, [[('["a", "b"]', A, [])]],
+    ),
+    "a dialogue in a text of Ragas": (
+        "a.jsonl", [{"user_input": json.dumps([USER, BOT, USER2]), "response": B}], None, TWO,
+    ),
+    "messages that were deleted at a time": (
+        "a.csv", f"session,role,content,deleted_at\ns,user,{Q},\ns,bot,No.,2026-10-01\ns,bot,{A},\n",
+        None, BARE,
+    ),
+    "messages with a source and a type that are none of AutoGen's": (
+        "a.json", {"messages": [
+            {"source": "web", "type": "text", "from": "user", "content": Q},
+            {"source": "web", "type": "text", "from": "bot", "content": A}]},
+        None, BARE,
+    ),
+    "passages with a role": (
+        "a.jsonl", [{"question": Q, "answer": A, "documents": [{"role": "policy", "content": P}]}], None, ONE,
+    ),
     "messages that were deleted": (
         "a.jsonl", said(USER, {**BOT, "content": "No.", "deleted": True}, BOT), None, BARE,
     ),
@@ -318,6 +341,11 @@ def test_a_saved_chat_that_is_not_known_is_refused_with_the_remedy(kind: str, tm
     name, held, sentence = REFUSED[kind]
     with pytest.raises(UsageError, match=re.escape(sentence)):
         read(tmp_path, name, held)
+
+
+def test_a_path_that_does_not_lead_to_messages_is_refused_with_the_right_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"say so: --map messages=values\.messages\."):
+        read(tmp_path, "a.json", {"values": {"messages": [USER, BOT]}}, "messages=values.msgs")
 
 
 NOTED: dict[str, tuple[str, Any, str]] = {

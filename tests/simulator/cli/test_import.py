@@ -133,7 +133,7 @@ def test_evidence_is_searched_in_a_pack(hallulab: CommandLine, chats: Chats, tmp
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--format", "yaml"], "--format yaml: unknown. Give one of: assistants,"),
+        (["--format", "yaml"], "--format yaml: unknown. Give one of: adk, assistants,"),
         (["--documents", "x", "--scenario", "y"], "--documents and --scenario: give one of them."),
         (["--documents", "nowhere"], "nowhere: there is no such folder."),
         (["--format", "csv"], "line 1: no column user or question"),
