@@ -221,7 +221,8 @@ def _find_bands(rows: list[Row]) -> list[tuple[list[Row], list[float]]]:
         band, known = bands[-1] if bands else ([], [])
         shared = [part for gap in known for part in _cut(gap, row)]
         alone = len(band) <= 2 and len(gaps) > len(known)
-        far = bool(band) and len(row) == 1 and row[0].y - band[-1][0].y > 3 * row[0].size
+        changed = len(row) == 1 or len(gaps) != len(known)
+        far = bool(band) and changed and row[0].y - band[-1][0].y > 3 * row[0].size
         lost = len(shared) < len(known) and (not shared or len(band) > 2)
         if known and not alone and not far and not lost and shared:
             band.append(row)

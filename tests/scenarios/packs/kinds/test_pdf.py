@@ -53,6 +53,14 @@ def test_columns_stand_under_a_headline_over_the_whole_width() -> None:
     )
 
 
+def test_a_table_far_below_columns_is_no_part_of_them() -> None:
+    cells = [(60, "Grain"), (250, "Sack"), (420, "Cart"), (60, "Rye"), (250, "4"), (420, "30")]
+    table: list[Text] = [(left, 600 - 16 * (at // 3), cell) for at, (left, cell) in enumerate(cells)]
+    assert read([*column(60, LEFT), *column(330, RIGHT), *table]).text == (
+        f"{COLUMNS}\n\n| Grain | Sack | Cart |\n| --- | --- | --- |\n| Rye | 4 | 30 |"
+    )
+
+
 def test_a_sentence_goes_on_in_the_next_column() -> None:
     one, other = (
         column(60, [*LEFT[:3], "four crowns, and it is"]),
