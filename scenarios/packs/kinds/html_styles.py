@@ -21,6 +21,9 @@ _ELEMENT = re.compile(r"[a-zA-Z][\w-]*")
 _CONDITION = re.compile(r":[\w-]+\([^()]*\)|\[[^\]]*\]|:[\w-]+")
 """Parts of a selector beside names: `:not(.open)`, `[href]`, `:first-child`."""
 _STATES = re.compile(r":(?:has|hover|focus|active|checked|target)\b")
+_COMMA = re.compile(r",(?![^()]*\))(?![^\[\]]*\])")
+_LONGEST_HEAD = 2000
+"""Characters of a rule's selectors that are read."""
 _MOST_RULES = 5000
 """Rules of a page that are looked at, at most."""
 _MOST_TRIES = 100_000
@@ -159,7 +162,7 @@ def _holds(head: str) -> bool:
 
 
 def _split_selectors(head: str) -> list[str]:
-    return [head] if "(" in head else [one.strip() for one in head.split(",")]
+    return [one.strip() for one in _COMMA.split(head[:_LONGEST_HEAD])]
 
 
 def _weigh(selector: str) -> tuple[int, int, int]:

@@ -292,6 +292,22 @@ def test_a_line_through_a_text_strikes_it_out() -> None:
         assert read(f"{draw(60, 700, 'Rye costs nine crowns')} {other}").text == "Rye costs nine crowns"
 
 
+def test_the_last_line_of_a_paragraph_is_no_footer_though_another_page_ends_with_it() -> None:
+    pages = [
+        [(60.0, 84.0, f"Clause {number} says that"), (60.0, 70.0, "this costs nothing.")] for number in "AB"
+    ]
+    assert (
+        read(*pages).text
+        == "Clause A says that this costs nothing.\n\nClause B says that this costs nothing."
+    )
+
+
+def test_a_range_over_two_lines_is_one() -> None:
+    assert read(column(60, ["The mill is open from 8-", "12 and on other days 9-", "11 in May."])).text == (
+        "The mill is open from 8-12 and on other days 9-11 in May."
+    )
+
+
 def test_lines_that_differ_by_more_than_the_number_of_the_page_are_text() -> None:
     prices = ([(60.0, 770.0, f"Rye costs {price} crowns.")] for price in (4, 9, 7))
     assert read(*prices).text.split("\n\n") == [f"Rye costs {price} crowns." for price in (4, 9, 7)]
