@@ -325,6 +325,23 @@ def test_subscripts_far_below_the_line_and_superscripts_in_cells_stay_with_their
     )
 
 
+def test_columns_that_are_written_downwards_are_read_from_the_right() -> None:
+    font = "/Type0/BaseFont/HeiseiMin-W3/Encoding/UniJIS-UCS2-V/DescendantFonts[7 0 R]"
+    descendant = (
+        "<</Type/Font/Subtype/CIDFontType0/BaseFont/HeiseiMin-W3/DW 1000/FontDescriptor 8 0 R"
+        "/CIDSystemInfo<</Registry(Adobe)/Ordering(Japan1)/Supplement 2>>>>"
+    )
+    about = "<</Type/FontDescriptor/FontName/HeiseiMin-W3/Flags 4/FontBBox[0 -200 1000 900]/Ascent 800>>"
+    columns = ("粉の代金は", "四円です。")
+    page = " ".join(
+        f"BT /F1 12 Tf {500 - 26 * at} 700 Td <{text.encode('utf-16-be').hex()}> Tj ET"
+        for at, text in enumerate(columns)
+    )
+    assert pdf.read(write_pages(page, font=font, annotations=[descendant, about])).text == "\n\n".join(
+        columns
+    )
+
+
 def test_a_page_on_its_side_is_read() -> None:
     turned = "".join(
         f"BT /F1 11 Tf 0 1 -1 0 {100 + 14 * n} 60 Tm ({line}) Tj ET " for n, line in enumerate(LEFT)
