@@ -332,9 +332,9 @@ def test_columns_that_are_written_downwards_are_read_from_the_right() -> None:
         "/CIDSystemInfo<</Registry(Adobe)/Ordering(Japan1)/Supplement 2>>>>"
     )
     about = "<</Type/FontDescriptor/FontName/HeiseiMin-W3/Flags 4/FontBBox[0 -200 1000 900]/Ascent 800>>"
-    columns = ("粉の代金は", "四円です。")
+    columns = ("道具の貸出は七日間です。", "延滞料は一日二百円です。")
     page = " ".join(
-        f"BT /F1 12 Tf {500 - 26 * at} 700 Td <{text.encode('utf-16-be').hex()}> Tj ET"
+        f"BT /F1 12 Tf {500 - 25 * at} 700 Td <{text.encode('utf-16-be').hex()}> Tj ET"
         for at, text in enumerate(columns)
     )
     assert pdf.read(write_pages(page, font=font, annotations=[descendant, about])).text == "\n\n".join(
