@@ -12,7 +12,7 @@ from typing import Any
 
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.text.framing import find_unclaimed
-from hallulab.scenarios.text.languages import identify_language, name_language
+from hallulab.scenarios.text.languages import identify_language, list_likely_languages, name_language
 from hallulab.scenarios.text.one_form import (
     OneForm,
     collect_spellings,
@@ -108,14 +108,19 @@ def _explain_unread(name: str, languages: Sequence[str], view: TurnView) -> str 
 def identify_reply_language(view: TurnView | LabelledReply) -> str:
     """Return the code of the reply's language.
 
-    A reply whose few words do not tell is in that of the evidence, or else of the question, or else English.
+    A reply whose few words do not tell, or speak for several, is in that of the evidence, or else of the
+    question, or else English.
     """
-    said = identify_language(view.reply)
-    if said is not None:
-        return said
+    said = list_likely_languages(view.reply)
+    if len(said) == 1:
+        return said[0]
     written = [identify_language(passage.text) for passage in view.passages]
-    known = [code for code in (*written, identify_language(view.question)) if code is not None]
-    return max(known, key=known.count) if known else "en"
+    known = [
+        code
+        for code in (*written, identify_language(view.question))
+        if code is not None and (not said or code in said)
+    ]
+    return max(known, key=known.count) if known else next(iter(said), "en")
 
 
 def list_other_languages(view: TurnView, is_read: Callable[[str], bool]) -> str:

@@ -24,7 +24,7 @@ from hallulab.scenarios.packs.kinds import KINDS as CONVERTED
 from hallulab.scenarios.packs.kinds import Extracted
 from hallulab.scenarios.packs.kinds.spaced_letters import join_spaced_letters
 from hallulab.scenarios.packs.labels import DocumentDefaults, DocumentLabels, split_front_matter
-from hallulab.scenarios.packs.markdown import clean_markdown, find_heading
+from hallulab.scenarios.packs.markdown import clean_markdown, convert_tables, find_heading
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.text.one_form import join_broken_words
 
@@ -300,7 +300,16 @@ def _extract(path: Path, suffix: str, conversion: Conversion) -> tuple[DocumentL
     labels, body, notes = split_front_matter(path, text)
     if suffix in _MARKDOWN:
         body = clean_markdown(body, mdx=suffix == ".mdx")
+        body = convert_tables(body, lambda table: _read_html(table, path, conversion))
     return labels, Extracted(body, None, (*found.notes, *notes))
+
+
+def _read_html(written: str, path: Path, conversion: Conversion) -> str:
+    """Return a part of a document that is HTML as Markdown, or as it is where it cannot be read."""
+    try:
+        return conversion.read(path.with_suffix(".html"), written.encode()).text
+    except (MissingExtra, UsageError):
+        return written
 
 
 def _write_as_one_text(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _HEADING = re.compile(r"#{1,6}[ \t]+(?P<title>[^ \t\n].*)")
 _ATTRIBUTES = re.compile(r"[ \t]{1,10}\{:?[ \t]{0,10}[#.][^{}\n]{1,200}\}$")
@@ -33,6 +33,13 @@ _COMMENTS = {
     ),
 }
 """Kind of comments → code, which is kept, or the begin of such a comment; its end."""
+_REFERENCE = re.compile(
+    r" {0,3}\[(?!\^)[^\]\n]{1,200}\]:[ \t]{1,9}(?:<[^<>\n]*>|#\S*|[^\s<]*[/:.]\S*)"
+    r"(?:[ \t]{1,9}(?:\"[^\"\n]*\"|'[^'\n]*'|\([^\n]*\)))?[ \t]*+"
+)
+_TABLE = re.compile(
+    rf"(?P<code>{_CODE})|^[ \t]*<table\b(?:[^<]|<(?!/?table\b))*+</table>", re.MULTILINE | re.IGNORECASE
+)
 _MDX = re.compile(r"import[ \t]+(?:.*[ \t]from[ \t]+)?['\"].*|export[ \t]+(?:const|default|function|let)\b.*")
 _COMPONENT = re.compile(r"</?[A-Z][\w.]*(?:\s[^<>]*)?>")
 
@@ -56,7 +63,12 @@ def clean_markdown(text: str, mdx: bool = False) -> str:
 
 
 def _clean_line(line: str, mdx: bool) -> str:
-    """Return a line without components and its heading's attributes; entities and raised numbers as text."""
+    """Return a line without components and its heading's attributes; entities and raised numbers as text.
+
+    A line that only says where a link leads is empty: people write comments as such, too.
+    """
+    if _REFERENCE.fullmatch(line):
+        return ""
     if mdx:
         line = _COMPONENT.sub("", line)
     if _HEADING.fullmatch(line):
@@ -74,6 +86,18 @@ def _write_sign(found: re.Match[str]) -> str:
             return f" [{mark.strip('[]')}]" if mark.startswith("[") else f"^{mark}"
         return mark
     return found["lowered"] or found["code"] or " "
+
+
+def convert_tables(text: str, convert: Callable[[str], str]) -> str:
+    """Return a text in which tables that are written in HTML are converted, but those of code.
+
+    A table in which another one stands stays as it is.
+    """
+
+    def write(found: re.Match[str]) -> str:
+        return found[0] if found["code"] is not None else f"\n{convert(found[0]).strip()}\n"
+
+    return _TABLE.sub(write, text) if "<table" in text.lower() else text
 
 
 def find_heading(text: str) -> tuple[int, int, str] | None:

@@ -95,15 +95,24 @@ def identify_language(text: str) -> str | None:
     >>> [identify_language(text) for text in ("Die Karte ist für alle da.", "It is free.", "पुस्तक", "Rs 500.")]
     ['de', 'en', 'hi', None]
     """
+    return next(iter(list_likely_languages(text)), None)
+
+
+def list_likely_languages(text: str) -> tuple[str, ...]:
+    """Return the codes of the languages that a text may be in: several if its words speak for each alike.
+
+    >>> list_likely_languages("Wiertarka kosztuje 4 zł za dzień.")
+    ('cs', 'hr', 'pl')
+    """
     return _identify(text[:_READ])
 
 
 @lru_cache(maxsize=4096)
-def _identify(text: str) -> str | None:
+def _identify(text: str) -> tuple[str, ...]:
     if not text.isascii():
         language = _find_main_script(text)
         if language not in (None, "en"):
-            return language
+            return (language,)
     return _identify_latin(text)
 
 
@@ -128,15 +137,15 @@ def are_written_alike(one: str, other: str) -> bool:
     return one == other or any({one, other} <= group for group in groups)
 
 
-def _identify_latin(text: str) -> str | None:
+def _identify_latin(text: str) -> tuple[str, ...]:
     found = set(_WHOLE_WORD.findall(text.lower()))
     english = len(found & _list_english_words())
     votes = Counter(code for word in found & _list_small_words().keys() for code in _list_small_words()[word])
-    best, most = max(votes.items(), key=lambda vote: vote[1], default=("", 0))
+    most = max(votes.values(), default=0)
     common = most >= _FEWEST or not text.isascii()
     if common and most > english and most * _SPARSEST >= len(found):
-        return best
-    return "en" if english else None
+        return tuple(sorted(code for code, number in votes.items() if number == most))
+    return ("en",) if english else ()
 
 
 @cache

@@ -18,8 +18,16 @@ DECIMAL_COMMA = frozenset(
 )
 """Languages that write 1,250.50 as 1.250,50 or 1 250,50, by their codes."""
 _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_GROUP_BLANK = re.compile(r"(?<![\d.,])(\d{1,3})((?: \d{3})+)(?![\d])")
+_WITH_BLANKS = frozenset(
+    {"bg", "cs", "et", "fi", "fr", "hu", "lt", "lv", "no", "pl", "ru", "sk", "sl", "sv", "uk"}
+)
+"""Languages that write 1 250,50, mostly with a blank from the keyboard."""
+_IN_WORD = re.compile(r"\d+(?:[.,'’\u060c\u066b\u066c]\d+)*|\D+")
 _PARTED = re.compile(r"\d+(?:[.,]\d+)*\Z")
-_ALIKE = str.maketrans({"\u066b": ".", "\u066c": ",", "\uff0c": ",", "\uff0e": ".", "'": "", "’": ""})
+_ALIKE = str.maketrans(
+    {"\u066b": ".", "\u066c": ",", "\u060c": ",", "\uff0c": ",", "\uff0e": ".", "'": "", "’": ""}
+)
 """Arabic and wide separators as ASCII's, and Switzerland's mark of thousands as nothing."""
 _HAN_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1_000}
@@ -28,12 +36,17 @@ HAN_NUMBER = re.compile(f"[{''.join([*_HAN_DIGITS, *_HAN_UNITS, *_HAN_SCALES])}]
 """Numbers in Chinese characters, and other runs of these."""
 
 
-def join_groups(text: str) -> str:
-    """Return a text without the fixed spaces between the thousands of a number.
+def join_groups(text: str, language: str | None = None) -> str:
+    """Return a text without the fixed spaces in numbers, and without the blanks where a language writes such.
 
-    >>> join_groups("1\\u202f250,50")
-    '1250,50'
+    >>> join_groups("1\\u202f250,50"), join_groups("1 250,50", "fr"), join_groups("in 2026 250 euros", "fr")
+    ('1250,50', '1250,50', 'in 2026 250 euros')
+
+    Args:
+        language: its code; None: as in English.
     """
+    if language in _WITH_BLANKS:
+        text = _GROUP_BLANK.sub(lambda found: found[1] + found[2].replace(" ", ""), text)
     return text if text.isascii() else _GROUP_SPACE.sub("", text)
 
 
@@ -139,7 +152,7 @@ def list_word_values(text: str, language: str) -> list[str]:
     """
     if language == "en":
         return split_words(text)
-    plain = join_groups(unify_text(text).text)
+    plain = join_groups(unify_text(text).text, language)
     return list(_write_words(plain, language))
 
 
@@ -149,12 +162,17 @@ def _write_words(text: str, language: str) -> Iterator[str]:
         for match in HAN_NUMBER.finditer(text):
             number = parse_han_number(match[0])
             if number is not None:
-                yield from (
-                    _write_word(word, language) for word in split_by_unicode(text[at : match.start()])
-                )
+                yield from _write_stretch(text[at : match.start()], language)
                 yield str(number)
                 at = match.end()
-    yield from (_write_word(word, language) for word in split_by_unicode(text[at:]))
+    yield from _write_stretch(text[at:], language)
+
+
+def _write_stretch(text: str, language: str) -> Iterator[str]:
+    for word in split_by_unicode(text):
+        # A unit may follow its number at once: `5.000đ`.
+        for part in _IN_WORD.findall(word) if any(map(str.isdecimal, word)) else [word]:
+            yield _write_word(part, language)
 
 
 def _write_word(word: str, language: str) -> str:

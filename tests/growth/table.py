@@ -16,8 +16,21 @@ from hallulab.scenarios.chats import cells, conventions, formats, otel, span_fil
 from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.packs import markdown
 from hallulab.scenarios.packs.goals import GoalLabel
-from hallulab.scenarios.packs.kinds import html, mail, number_formats, pdf, pdf_lines, rtf, table_text, word
+from hallulab.scenarios.packs.kinds import (
+    cell_lines,
+    html,
+    html_styles,
+    mail,
+    number_formats,
+    pdf,
+    pdf_lines,
+    rtf,
+    spaced_letters,
+    table_text,
+    word,
+)
 from hallulab.scenarios.text import (
+    abbreviations,
     chunking,
     citations,
     courtesies,
@@ -146,7 +159,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     items.find_items: items.find_items,
     items.name_parts: lambda text: items.name_parts(make_item(text)),
     items.build_stems_key: items.build_stems_key,
-    spans.is_abbreviation: lambda text: spans.is_abbreviation(text, text),
+    abbreviations.is_abbreviation: lambda text: abbreviations.is_abbreviation(text, text, "de"),
     spans.split_sentences: spans.split_sentences,
     spans.split_spoken_sentences: spans.split_spoken_sentences,
     spans.strip: lambda text: spans.strip(text, spans.Region(0, len(text))),
@@ -155,7 +168,8 @@ TABLE: dict[Callable[..., Any], Case] = {
     spans.normalize_text: spans.normalize_text,
     spans.split_words: spans.split_words,
     languages.identify_language: languages.identify_language,
-    numbers.join_groups: numbers.join_groups,
+    languages.list_likely_languages: languages.list_likely_languages,
+    numbers.join_groups: lambda text: numbers.join_groups(text, "fr"),
     numbers.parse_number: numbers.parse_number,
     numbers.parse_han_number: numbers.parse_han_number,
     one_form.is_in_one_form: one_form.is_in_one_form,
@@ -277,6 +291,10 @@ TABLE: dict[Callable[..., Any], Case] = {
     turns.read_content: lambda text: turns.read_content([{"type": "text", "text": text}] * 9, "x"),
     markdown.clean_markdown: lambda text: markdown.clean_markdown(f"{text}\n{text}-->", mdx=True),
     markdown.find_heading: markdown.find_heading,
+    markdown.convert_tables: lambda text: markdown.convert_tables(f"<table {text}<table", str.upper),
+    spaced_letters.join_spaced_letters: spaced_letters.join_spaced_letters,
+    cell_lines.spread_lines: lambda text: cell_lines.spread_lines([text, text]),
+    html_styles.find_hidden: lambda text: html.read(f"<style>{text}</style><p style='{text}'>"),
     html.read: lambda text: html.read(f"<p>{text}</p>".encode()),
     pdf.read: lambda text: pdf.read(make_pdf(text)),
     pdf_lines.is_right_to_left: pdf_lines.is_right_to_left,

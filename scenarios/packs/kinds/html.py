@@ -110,8 +110,8 @@ def _end_headings(page: Tag) -> None:
 
 def _part_boxes(page: Tag) -> None:
     """Write tables out of other elements as tables, and a space between boxes that only styles part."""
-    for element in page.find_all(attrs={"role": True}):
-        element.name = _ROLES_OF_TABLES.get(str(element["role"]), element.name)
+    for element in page.find_all(role=tuple(_ROLES_OF_TABLES)):
+        element.name = _ROLES_OF_TABLES[str(element["role"])]
     for box in page.find_all("span", class_=True):
         after = box.next_sibling
         if (

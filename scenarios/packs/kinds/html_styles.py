@@ -17,8 +17,13 @@ _IMPORTANT = re.compile(r"\s*!\s*important\s*$", re.IGNORECASE)
 _WIDTH = re.compile(r"\(\s*(min|max)-width\s*:\s*(\d{1,5})(?:\.\d+)?(px|em|rem)\s*\)", re.IGNORECASE)
 _MEDIA = re.compile(r"(?:only\s+)?(?:screen|all)?(?:\s*\band\b)?", re.IGNORECASE)
 _NAME = re.compile(r"([.#])(-?[_a-zA-Z][\w-]*)")
-_ELEMENT = re.compile(r"[a-zA-Z][\w-]*$")
-_STATES = re.compile(r":(?:not|has|is|where|hover|focus|active|checked|target)\b")
+_ELEMENT = re.compile(r"[a-zA-Z][\w-]*")
+_CONDITION = re.compile(r":[\w-]+\([^()]*\)|\[[^\]]*\]|:[\w-]+")
+"""Parts of a selector beside names: `:not(.open)`, `[href]`, `:first-child`."""
+_STATES = re.compile(r":(?:has|hover|focus|active|checked|target)\b")
+_COMMA = re.compile(r",(?![^()]*\))(?![^\[\]]*\])")
+_LONGEST_HEAD = 2000
+"""Characters of a rule's selectors that are read."""
 _MOST_RULES = 5000
 """Rules of a page that are looked at, at most."""
 _MOST_TRIES = 100_000
@@ -157,7 +162,7 @@ def _holds(head: str) -> bool:
 
 
 def _split_selectors(head: str) -> list[str]:
-    return [head] if "(" in head else [one.strip() for one in head.split(",")]
+    return [one.strip() for one in _COMMA.split(head[:_LONGEST_HEAD])]
 
 
 def _weigh(selector: str) -> tuple[int, int, int]:
@@ -188,12 +193,12 @@ class _Page:
         """Return the elements that a selector means; none for a state that only a reader brings about."""
         if selector in ("html", "body") or _STATES.search(selector):
             return []
-        if not all(f"{sign}{name}" in self._elements for sign, name in _NAME.findall(selector)):
+        plain = _CONDITION.sub("", selector)
+        if not all(f"{sign}{name}" in self._elements for sign, name in _NAME.findall(plain)):
             return []
-        last = _NAME.search(re.split(r"[\s>+~]", selector.strip())[-1])
-        if last is None:
-            last = _ELEMENT.search(selector)
-        tried = self._elements.get(last[0], []) if last else []
+        last = re.split(r"[\s>+~]", plain.strip())[-1]
+        found = _NAME.search(last) or _ELEMENT.match(last)
+        tried = self._elements.get(found[0], []) if found else []
         self._left -= len(tried)
         try:
             compiled = soupsieve.compile(selector)

@@ -22,16 +22,14 @@ def read(content: bytes) -> Extracted:
         ValueError: it has neither plain text nor a page.
     """
     message = message_from_bytes(content, EmailMessage, policy=default)
-    body = message.get_body(("plain", "html"))
-    page = message.get_body(("html",))
-    if (
-        isinstance(body, EmailMessage)
-        and page is not None
-        and not (body.get_payload(decode=True) or b"").strip()
-    ):
-        body = page  # some programs add an empty text
-    if not isinstance(body, EmailMessage):
+    texts = (message.get_body((kind,)) for kind in ("plain", "html"))
+    bodies = [one for one in texts if isinstance(one, EmailMessage)]
+    if not bodies:
         raise ValueError("it has no text: it may be encrypted, or hold attachments only")
+    # Some programs put an empty text beside the page.
+    body = next(
+        (one for one in bodies if one.get_content_type() == "text/html" or _holds_text(one)), bodies[0]
+    )
     attached = (
         one.get_filename() or f"of the type {one.get_content_type()}" for one in message.iter_attachments()
     )
@@ -54,3 +52,8 @@ def read(content: bytes) -> Extracted:
     head = [f"{name}: {message[name]}" for name in _LINES if message[name]]
     subject = message["Subject"]
     return Extracted("\n\n".join([*head, text.strip()]), str(subject) if subject else None, tuple(notes))
+
+
+def _holds_text(part: EmailMessage) -> bool:
+    said = part.get_payload(decode=True)
+    return not isinstance(said, bytes) or said.strip() != b""

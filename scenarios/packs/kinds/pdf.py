@@ -6,7 +6,8 @@ import ctypes
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from hallulab.scenarios.packs.kinds import Extracted, pdf_layout
@@ -34,6 +35,8 @@ _FIELD_SIZE = 11.0
 """Height of a line in a form's field at most, in points."""
 _LONGEST_QUOTE = 300
 """Letters of a text that is left out which its note says."""
+_DOWNWARDS = 4
+"""Direction of columns that are written from above to below; others are quarters of a turn."""
 _FREE_TEXT, _WIDGET, _LINKS = 3, 20, (2, 16)
 """Kinds of annotations: text on the page, a form's field, links with what opens at them."""
 
@@ -102,6 +105,7 @@ class _Page:
         unknown = 0
         characters = list(_read_characters(text))
         unseen, struck = find_unseen(page, text, characters), find_struck(page, characters)
+        downwards = _is_written_downwards(characters)
         for index, code, box, (x, y), angle in characters:
             if not (left <= (box[0] + box[1]) / 2 <= right and bottom <= (box[2] + box[3]) / 2 <= top):
                 continue
@@ -116,7 +120,7 @@ class _Page:
             if angle and abs(angle - 90 * quarter) > _ASLANT:
                 aslant.append(letter)
                 continue
-            quarter %= 4
+            quarter = _DOWNWARDS if downwards and not quarter else quarter % 4
             glyph = _turn(letter, box, x, y, quarter, (left, bottom, right, top))
             glyphs = turned.setdefault(quarter, [])
             if glyphs and glyph[1:] == glyphs[-1][1:]:  # of one ligature
@@ -125,7 +129,7 @@ class _Page:
                 glyphs.append(glyph)
         turned[0].extend(_read_annotations(page, document.formenv, top, left, notes, self.number))
         for quarter, glyphs in sorted(turned.items(), key=lambda layer: -len(layer[1])):
-            height = top - bottom if quarter % 2 == 0 else right - left
+            height = top - bottom if quarter in (0, 2) else right - left
             if rows := read_rows(glyphs):
                 self.sheets.append(PageRows(rows, height))
         for letters, kind in (
@@ -167,11 +171,24 @@ def _read_characters(text: Any) -> Iterator[Character]:
         yield Character(index, code, sides, (x.value, y.value), degrees)
 
 
+def _is_written_downwards(characters: Sequence[Character]) -> bool:
+    """Return whether most letters of a page stand below the one before, as in Japanese columns."""
+    letters = [one for one in characters if one.code > ord(" ")]
+    below = 0
+    for before, one in pairwise(letters):
+        high = before.box[3] - before.box[2]
+        in_column = abs(one.origin[0] - before.origin[0]) < 0.1 * high
+        below += in_column and 0.5 * high < before.origin[1] - one.origin[1] < 2 * high
+    return 2 * below > len(letters)
+
+
 def _turn(
     letter: str, box: tuple[float, ...], x: float, y: float, quarter: int, page: tuple[float, ...]
 ) -> Glyph:
     """Return a glyph as it stands when the page is turned so that its text is level; y grows downwards."""
     left, right, low, high = box
+    if quarter == _DOWNWARDS:
+        return Glyph(letter, page[3] - high, page[3] - low, page[2] - x, high - low)
     if quarter == 0:
         return Glyph(letter, left, right, page[3] - y, high - low)
     if quarter == 2:

@@ -23,6 +23,8 @@ _NO_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\
 """Letters of scripts that write no spaces between words."""
 _HYPHENATED = re.compile(r"(?P<first>[^\W\d_][\w'’-]*)[-‐]$")
 
+_RANGE = re.compile(r"\d[-–]$")
+
 
 class _PdfBlock(NamedTuple):
     lines: tuple[str, ...]
@@ -72,11 +74,20 @@ def _remove_running(sheets: Sequence[PageRows]) -> list[str]:
                 places.setdefault((text, round(y / 8)), []).append((number, row))
     left_out = []
     for found in places.values():
-        if len({number for number, _ in found}) > 1 and _counts_pages(found):
+        apart = any(_is_apart(row, sheets[number]) for number, row in found)
+        if len({number for number, _ in found}) > 1 and apart and _counts_pages(found):
             left_out.append(_say(found[0][1]))
             for number, row in found:
                 sheets[number].rows[:] = [other for other in sheets[number].rows if other is not row]
     return left_out
+
+
+def _is_apart(row: Row, sheet: PageRows) -> bool:
+    """Return whether a row is no line of the paragraph or cell that stands next to it, towards the middle."""
+    inner = [
+        other[0].y for other in sheet.rows if (other[0].y - row[0].y) * (sheet.height / 2 - row[0].y) > 0
+    ]
+    return all(abs(y - row[0].y) > 1.5 * max(piece.size for piece in row) for y in inner)
 
 
 def _counts_pages(found: Sequence[tuple[int, Row]]) -> bool:
@@ -221,7 +232,8 @@ def _find_bands(rows: list[Row]) -> list[tuple[list[Row], list[float]]]:
         band, known = bands[-1] if bands else ([], [])
         shared = [part for gap in known for part in _cut(gap, row)]
         alone = len(band) <= 2 and len(gaps) > len(known)
-        far = bool(band) and len(row) == 1 and row[0].y - band[-1][0].y > 3 * row[0].size
+        changed = len(row) == 1 or len(gaps) != len(known)
+        far = bool(band) and changed and row[0].y - band[-1][0].y > 3 * row[0].size
         lost = len(shared) < len(known) and (not shared or len(band) > 2)
         if known and not alone and not far and not lost and shared:
             band.append(row)
@@ -385,7 +397,9 @@ def _join(lines: Iterable[str], words: Counter[str]) -> str:
             known = first in HYPHENATED_HALVES or "-" in first
             keeps = not line[:1].islower() or own or (known and not words[first + second])
             text = (text if keeps else text[:-1]) + line
-        elif _NO_SPACES.match(text[-1]) and _NO_SPACES.match(line):
+        elif (_NO_SPACES.match(text[-1]) and _NO_SPACES.match(line)) or (
+            _RANGE.search(text[-9:]) and line[0].isdigit()
+        ):
             text += line
         else:
             text += " " + line

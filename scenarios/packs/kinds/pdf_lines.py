@@ -208,12 +208,12 @@ def _split(line: list[Glyph]) -> list[Phrase]:
 
 
 def _compose(text: str) -> str:
-    """Undo ligatures and the shapes of Arabic letters, and drop soft hyphens."""
+    """Undo ligatures, the shapes of Arabic letters and signs set upright, and drop soft hyphens."""
     if text.isascii():
         return " ".join(text.split(" ")) if "  " not in text else re.sub(" +", " ", text)
     shown = "".join(
         unicodedata.normalize("NFKC", letter)
-        if "\ufb00" <= letter <= "\ufdff" or "\ufe70" <= letter <= "\ufefc"
+        if "\ufb00" <= letter <= "\ufdff" or "\ufe10" <= letter <= "\ufe48" or "\ufe70" <= letter <= "\ufefc"
         else letter
         for letter in text.replace("\u00ad", "").replace("\u00a0", " ")
     )

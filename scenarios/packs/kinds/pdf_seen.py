@@ -54,12 +54,12 @@ def find_unseen(page: Any, text: Any, characters: Sequence[Character]) -> set[in
         return set()  # the text of a scan
     plain = _find_plain(page, letters)
     unseen = {index for index, colour in plain.items() if colour == _get_colour(handle, index, get_mode)}
-    pieces: dict[int, list[int]] = defaultdict(list)
+    pieces: dict[int | None, list[int]] = defaultdict(list)
     if len(plain) > len(unseen):
         for one in letters:
-            pieces[ctypes.addressof(raw.FPDFText_GetTextObject(handle, one.number).contents)].append(
-                one.number
-            )
+            piece = raw.FPDFText_GetTextObject(handle, one.number)
+            pieces[ctypes.cast(piece, ctypes.c_void_p).value].append(one.number)
+        pieces.pop(None, None)
     hidden: set[int] = set()
     for indices in pieces.values():
         if all(index in plain for index in indices) and not unseen.issuperset(indices):

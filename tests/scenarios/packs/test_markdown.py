@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hallulab.scenarios.packs.markdown import clean_markdown, find_heading
+from hallulab.scenarios.packs.markdown import clean_markdown, convert_tables, find_heading
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,8 @@ from hallulab.scenarios.packs.markdown import clean_markdown, find_heading
         ("A saw. <!-- no end", "A saw. <!-- no end"),
         ("```\n<!-- code -->\n```", "```\n<!-- code -->\n```"),
         ("Write `<!-- x -->`.", "Write `<!-- x -->`."),
+        ("[//]: # (to do)\n[fees]: f.md 'Fees'\n[^1]: A note.", "\n\n[^1]: A note."),
+        ("[Note]: bring it", "[Note]: bring it"),
         ("A saw. %%ask Anna%% A drill.", "A saw.  A drill."),
         ("A saw.\n%%\nto do\n%%\nA drill.", "A saw.\n\nA drill."),
         ("A saw.\n%% no end", "A saw.\n%% no end"),
@@ -33,6 +35,19 @@ from hallulab.scenarios.packs.markdown import clean_markdown, find_heading
 )
 def test_comments_go_and_headings_are_written_in_one_form(text: str, cleaned: str) -> None:
     assert clean_markdown(text) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "converted"),
+    [
+        ("A\n<table border=1>\n<tr>x</tr>\n</TABLE>\nB", "A\n\nT\n\nB"),
+        ("```\n<table></table>\n```\n`<table></table>`", "```\n<table></table>\n```\n`<table></table>`"),
+        ("<table><table></table></table>", "<table><table></table></table>"),
+        ("<table> no end", "<table> no end"),
+    ],
+)
+def test_tables_in_html_are_converted_but_those_of_code(text: str, converted: str) -> None:
+    assert convert_tables(text, lambda table: "T") == converted
 
 
 def test_what_only_mdx_knows_is_left_out() -> None:

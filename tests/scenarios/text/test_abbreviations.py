@@ -16,20 +16,17 @@ from hallulab.scenarios.text.spans import split_sentences
         "Siehe § 5 Abs. 2 Satz 1 der Satzung v. 3. März 2020. | Das gilt u. a. für Bohrer.",
         "Die Hauptstr. 5 liegt gegenüber. | Tel. 030 1234. | Max. 3 Geräte inkl. Koffer.",
         "Der 2. Stock und die 3. Etage sind zu. | Es gibt ggf. Ersatz.",
-        "La caution est de 50 €, p. ex. pour une perceuse. | "
-        "M. Dupont et Mme. Weir sont au n° 5 av. de la Gare.",
+        "La caution est de 50 €, p. ex. pour une perceuse. | M. Mill et Mme. Weir sont au n° 5 av. de Lyon.",
         "Voir art. 5 al. 2 du règlement. | Le prix est de 4,50 € env. par jour, cf. annexe.",
         "Combien coûte la perceuse ? | Elle coûte 4 € ! | Merci.",
-        "El Sr. Gómez y la Sra. Weir están en la Av. Mayor núm. 5. | ¿Cuánto es? | "
-        "Cuesta 4 €, p. ej. por día.",
+        "La Sra. Weir está en la Av. Mayor núm. 5. | ¿Cuánto es? | Cuesta 4 €, p. ej. por día.",
         "Véase el art. 5, párr. 2, pág. 3. | Uds. pagan 5 € aprox. por día.",
         "O Sr. Silva e a Sra. Weir atendem na Av. Central, nº 5. | A taxa é de 4 €, p. ex. por dia.",
         "Il sig. Rossi e la dott.ssa Weir rispondono al n. 5. | Costa 4 € ecc. al giorno, cfr. art. 5.",
         "La quota è di ca. 5 euro. | Vedi pag. 3 e segg. del regolamento.",
         "Opłata wynosi np. 5 zł, tj. ok. 1 euro. | Czynne od godz. 9 przy ul. Młyńskiej 5.",
         "W 2020 r. składka wynosiła 20 zł. | Zob. art. 5 ust. 2 regulaminu.",
-        "Плата составляет 5 руб. в день, т. е. 35 руб. в неделю. | "
-        "Адрес: ул. Мельничная, д. 5, кв. 3. | Основан в 1982 г. жителями.",
+        "Плата составляет 5 руб. в день, т. е. 35 руб. в неделю. | Адрес: ул. Мельничная, д. 5.",
         "См. п. 5 и т. д. правил. | Напр. дрель стоит 4 евро.",
         "Плата становить 5 грн. на день, тобто напр. 35 грн. на тиждень. | Адреса: вул. Млинна, буд. 5.",
         "De kosten zijn ca. 5 euro, d.w.z. per dag, bijv. voor een boor. | Dhr. Weir woont op nr. 5.",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hallulab.scenarios.text.numbers import parse_han_number, parse_number, write_number
+from hallulab.scenarios.text.numbers import list_word_values, parse_han_number, parse_number, write_number
 
 
 @pytest.mark.parametrize("text", ["1.250,50", "1,250.50", "1250,5", "१२५०.५", "١٬٢٥٠٫٥", "1'250.50"])
@@ -71,3 +71,26 @@ def test_the_shortest_spelling_reads_as_the_number(value: int) -> None:
 )
 def test_numbers_in_chinese_characters(text: str, value: int | None) -> None:
     assert parse_han_number(text) == value
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "other"),
+    [
+        ("fr", "1 250,50 €", "1250,5 €"),
+        ("ru", "1 000 000 руб", "1000000 руб"),
+        ("ar", "١،٢٥٠", "1250"),
+        ("fa", "۱٬۲۵۰٫۵", "1250.5"),
+        ("bn", "১,২৫০", "1250"),
+        ("vi", "5.000đ", "5000đ"),
+        ("ko", "1,250원", "1250원"),
+        ("id", "Rp5.000", "Rp 5.000"),
+        ("de", "CHF 1'250.50", "CHF 1250,50"),
+    ],
+)
+def test_a_number_has_its_value_however_it_is_written(language: str, one: str, other: str) -> None:
+    assert list_word_values(one, language) == list_word_values(other, language)
+
+
+def test_numbers_that_stand_side_by_side_stay_two() -> None:
+    assert list_word_values("en 2026 250 euros", "fr") == ["en", "2026", "250", "euros"]
+    assert list_word_values("1 250 Euro", "de") == ["1", "250", "euro"]

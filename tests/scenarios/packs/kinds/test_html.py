@@ -161,6 +161,11 @@ def test_boxes_that_only_styles_part_are_parted() -> None:
             "<p class=x>no</p><p>A saw.</p>",
             ["A saw."],
         ),
+        (
+            "<style>.x:not(.on),a[href='y'],p:nth-of-type(3){display:none}</style>"
+            "<p class=x>no<p>A saw.<p>no<p><a href=y>no</a>",
+            ["A saw."],
+        ),
         ("<style>/*.x{display:none}*/.y{display:none}</style><p class=x>A saw.<p class=y>no", ["A saw."]),
         ("<style>}} .y{display</style><p class=y>A saw.", ["A saw."]),
         ("<style>.old{text-decoration:line-through}</style><p><b class=old>9</b> 5 euros", ["5 euros"]),

@@ -53,6 +53,14 @@ def test_columns_stand_under_a_headline_over_the_whole_width() -> None:
     )
 
 
+def test_a_table_far_below_columns_is_no_part_of_them() -> None:
+    cells = [(60, "Grain"), (250, "Sack"), (420, "Cart"), (60, "Rye"), (250, "4"), (420, "30")]
+    table: list[Text] = [(left, 600 - 16 * (at // 3), cell) for at, (left, cell) in enumerate(cells)]
+    assert read([*column(60, LEFT), *column(330, RIGHT), *table]).text == (
+        f"{COLUMNS}\n\n| Grain | Sack | Cart |\n| --- | --- | --- |\n| Rye | 4 | 30 |"
+    )
+
+
 def test_a_sentence_goes_on_in_the_next_column() -> None:
     one, other = (
         column(60, [*LEFT[:3], "four crowns, and it is"]),
@@ -284,6 +292,22 @@ def test_a_line_through_a_text_strikes_it_out() -> None:
         assert read(f"{draw(60, 700, 'Rye costs nine crowns')} {other}").text == "Rye costs nine crowns"
 
 
+def test_the_last_line_of_a_paragraph_is_no_footer_though_another_page_ends_with_it() -> None:
+    pages = [
+        [(60.0, 84.0, f"Clause {number} says that"), (60.0, 70.0, "this costs nothing.")] for number in "AB"
+    ]
+    assert (
+        read(*pages).text
+        == "Clause A says that this costs nothing.\n\nClause B says that this costs nothing."
+    )
+
+
+def test_a_range_over_two_lines_is_one() -> None:
+    assert read(column(60, ["The mill is open from 8-", "12 and on other days 9-", "11 in May."])).text == (
+        "The mill is open from 8-12 and on other days 9-11 in May."
+    )
+
+
 def test_lines_that_differ_by_more_than_the_number_of_the_page_are_text() -> None:
     prices = ([(60.0, 770.0, f"Rye costs {price} crowns.")] for price in (4, 9, 7))
     assert read(*prices).text.split("\n\n") == [f"Rye costs {price} crowns." for price in (4, 9, 7)]
@@ -298,6 +322,23 @@ def test_subscripts_far_below_the_line_and_superscripts_in_cells_stay_with_their
     page: list[Text] = [(60, 700, "H"), (68, 694.5, "2", 8), (73, 700, "O costs"), (200, 701.5, "4.50", 12)]
     assert read([*page, (224, 706, "1", 9), (60, 650, "Rye"), (200, 650, "3")]).text.split("\n")[0] == (
         "| H2O costs | 4.50^1 |"
+    )
+
+
+def test_columns_that_are_written_downwards_are_read_from_the_right() -> None:
+    font = "/Type0/BaseFont/HeiseiMin-W3/Encoding/UniJIS-UCS2-V/DescendantFonts[7 0 R]"
+    descendant = (
+        "<</Type/Font/Subtype/CIDFontType0/BaseFont/HeiseiMin-W3/DW 1000/FontDescriptor 8 0 R"
+        "/CIDSystemInfo<</Registry(Adobe)/Ordering(Japan1)/Supplement 2>>>>"
+    )
+    about = "<</Type/FontDescriptor/FontName/HeiseiMin-W3/Flags 4/FontBBox[0 -200 1000 900]/Ascent 800>>"
+    columns = ("道具の貸出は七日間です。", "延滞料は一日二百円です。")
+    page = " ".join(
+        f"BT /F1 12 Tf {500 - 25 * at} 700 Td <{text.encode('utf-16-be').hex()}> Tj ET"
+        for at, text in enumerate(columns)
+    )
+    assert pdf.read(write_pages(page, font=font, annotations=[descendant, about])).text == "\n\n".join(
+        columns
     )
 
 

@@ -16,6 +16,7 @@ from hallulab.scenarios.packs.kinds.spaced_letters import join_spaced_letters
         ("М Е Н Ю", "МЕНЮ"),
         ("M T W T F S S", "M T W T F S S"),
         ("J F M A M J J A S O N D", "J F M A M J J A S O N D"),
+        ("Grades: A B C D E F", "Grades: A B C D E F"),
         ("a e i o u", "a e i o u"),
         ("1 2 3 4 5", "1 2 3 4 5"),
         ("Plan B is a go", "Plan B is a go"),
