@@ -115,7 +115,8 @@ def name_kind(value: object) -> str:
 def _make_passage(bot: str, number: int, value: object, of_service: bool = False) -> Passage:
     fields: dict[str, Any] = {}
     if isinstance(value, list) and len(value) == 2 and isinstance(value[1], int | float):
-        value, fields = value[0], {"score": value[1]}  # LangChain's pairs of a document and its score
+        pair: list[Any] = value  # LangChain's pairs of a document and its score
+        value, fields = pair[0], {"score": pair[1]}
     if isinstance(value, str):
         fields["text"] = value
     elif isinstance(value, Mapping) and FOREIGN not in value:
