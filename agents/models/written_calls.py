@@ -20,7 +20,7 @@ _CALL = re.compile(
 )
 _ALONE = re.compile(
     r"\A(?:Thought:.*\n)?Action:[ \t]*\w{1,80}\[[^\n]*\]\Z"
-    r"|\A\[?\w{1,80}(?:\.\w{1,80})?\((?:\w{1,80}=[^\n]*|\"[^\"\n]*\")?\)\]?\Z"
+    r"|\A\[?(?!print\b)\w{1,80}(?:\.\w{1,80})?\((?:\w{1,80}=[^\n]*|\"[^\"\n]*\")?\)\]?\Z"
     r"|\A(?:Thought:.*\n)?Action:\s*```(?:json)?\s*\{.*\}\s*```\Z"
     r"|\A```tool_code\n.*```\Z",
     re.DOTALL,

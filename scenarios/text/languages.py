@@ -131,8 +131,12 @@ def are_written_alike(one: str, other: str) -> bool:
 def _identify_latin(text: str) -> str | None:
     found = set(_WHOLE_WORD.findall(text.lower()))
     english = len(found & _list_english_words())
-    votes = Counter(code for word in found & _list_small_words().keys() for code in _list_small_words()[word])
-    best, most = max(votes.items(), key=lambda vote: vote[1], default=("", 0))
+    owners = [_list_small_words()[word] for word in found & _list_small_words().keys()]
+    votes = Counter(code for codes in owners for code in codes)
+    alone = Counter(code for codes in owners for code in codes if len(codes) == 1)
+    # Among equals the one with most words of its own, then the first: never the chance of a set's order.
+    best = max(_SMALL_WORDS, key=lambda code: (votes[code], alone[code]))
+    most = votes[best]
     common = most >= _FEWEST or not text.isascii()
     if common and most > english and most * _SPARSEST >= len(found):
         return best
