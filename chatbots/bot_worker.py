@@ -247,6 +247,10 @@ def find(target: str, here: str) -> object:
         NoBot: there is no such module or attribute, or it cannot be imported.
     """
     module_name, attribute = target.split(":")
+    stem, _, suffix = module_name.rpartition(".")
+    if stem and suffix in ("py", "ipynb"):
+        what = f"name the module: `{stem}:{attribute}`" if suffix == "py" else "put it into a file: my_bot.py"
+        raise NoBot(f"{target}: a bot is a name in a module, not in a file with its suffix; {what}.")
     if module_name not in sys.modules:  # a fork has the path, too, unless the bot has changed it
         sys.path.insert(0, here)
     # Bytecode knows its file by size and second. A bot edited twice within a second would run as it was.

@@ -58,9 +58,11 @@ def join_events(url: str, path: str | None, events: Sequence[SentEvent]) -> str:
         if not (isinstance(piece, str) and piece):
             if path is not None and (says_it_failed(event.data) or kind & _FAILED):
                 raise ChatbotError(f"{url} broke off its reply: {_read_failure(event.data)}")
+        elif kind & _BESIDE or piece.strip().lower() in DONE:
+            continue
         elif "replace" in kind or (kind & _LAST and piece.startswith("".join(texts))):
             texts = [piece]  # Dify's moderation takes back what was said before
-        elif not kind & _BESIDE and piece.strip().lower() not in DONE:
+        else:
             texts.append(piece)
     if path is not None and events and not texts:
         shown = put_in_one_line(json.dumps(events[0].data, ensure_ascii=False))[:120]

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hallulab.agents.models.answers import SOURCES
 from hallulab.agents.models.redaction import remove_keys
 from hallulab.chatbots.protocol import ChatbotError
 from hallulab.scenarios.near_names import find_near_name
@@ -115,7 +116,8 @@ def name_kind(value: object) -> str:
 def _make_passage(bot: str, number: int, value: object, of_service: bool = False) -> Passage:
     fields: dict[str, Any] = {}
     if isinstance(value, list) and len(value) == 2 and isinstance(value[1], int | float):
-        value, fields = value[0], {"score": value[1]}  # LangChain's pairs of a document and its score
+        pair: list[Any] = value  # LangChain's pairs of a document and its score
+        value, fields = pair[0], {"score": pair[1]}
     if isinstance(value, str):
         fields["text"] = value
     elif isinstance(value, Mapping) and FOREIGN not in value:
@@ -198,18 +200,21 @@ def read_citations(bot: str, sources: Mapping[str, Any]) -> tuple[tuple[Passage,
     """Return the passages among what a chat completion cites, and addresses that are cited without a text.
 
     Azure's "on your data" has `message.context.citations` with a `content`; search services have
-    `search_results` with a `snippet`, `citations`, or `annotations` with a `url_citation`. An address is
-    no evidence: nobody knows what was read there.
+    `search_results` with a `snippet`, `citations`, or `annotations` with a `url_citation`; Open WebUI has
+    `sources` with lists of texts, RAGFlow `reference` with `chunks`. An address is no evidence: nobody knows
+    what was read there.
 
     Args:
         bot: its name, for errors.
         sources: what came with the reply (`hallulab.agents.models.answers.SOURCES`).
     """
-    cited = [*_list_objects(sources.get("search_results")), *_list_objects(sources.get("citations"))]
-    context = sources.get("context")
-    cited += _list_objects(context.get("citations") if isinstance(context, Mapping) else context)
-    cited += _list_objects(sources.get("annotations"))
+    cited: list[Any] = []
+    for key in SOURCES:
+        held = sources.get(key)
+        inner = _INNER.get(key) if isinstance(held, Mapping) else None
+        cited += _list_objects(held if inner is None else held.get(inner))
     passages, addresses = dict[tuple[str, str], Passage](), dict[str, None]()
+    with_text = set[str]()
     for known in (inner for one in cited for inner in _open_citation(one)):
         name = next((key for key in _QUOTES if isinstance(known.get(key), str) and known[key].strip()), None)
         if name is not None:
@@ -218,11 +223,14 @@ def read_citations(bot: str, sources: Mapping[str, Any]) -> tuple[tuple[Passage,
             }
             made = _make_passage(bot, len(passages), {**fields, "text": known[name]})
             passages.setdefault((made.document, made.text), made)
-        elif isinstance(told := known.get("url"), str) and told.strip():
+            with_text |= {made.document, str(known.get("url"))}
+        elif isinstance(told := known.get("url") or known.get("link"), str) and told.strip():
             addresses[remove_keys(told.strip())] = None
-    with_text = {one.document for one in passages.values()}
     return tuple(passages.values()), tuple(one for one in addresses if one not in with_text)
 
+
+_INNER = {"context": "citations", "reference": "chunks"}
+"""Keys of objects that hold their citations in a list."""
 
 _QUOTES = (*TEXTS, "cited_text", "quote")
 """Keys of a cited text; the first that is there counts."""
@@ -246,7 +254,7 @@ _OF_REPLY = frozenset(
 def _open_citation(one: str | Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what is cited: the inner object of OpenAI, the documents of Cohere, or the object itself."""
     if isinstance(one, str):
-        return [{"url": one}]
+        return [{"text" if " " in one.strip() else "url": one}]
     inner = next(
         (one[key] for key in ("url_citation", "file_citation") if isinstance(one.get(key), Mapping)), one
     )
@@ -257,8 +265,12 @@ def _open_citation(one: str | Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ]
     if documents:
         return documents
+    if isinstance(texts := one.get("document"), list):
+        about = _list_objects(one.get("metadata"))
+        named = about if len(about) == len(texts) else [{}] * len(texts)
+        return [{**each, "text": text} for each, text in zip(named, texts, strict=True)]
     is_place = bool(inner.keys() & _OF_REPLY)
-    return [{key: inner[key] for key in inner if key != "text"} if is_place else inner]
+    return [{key: inner[key] for key in inner if key != "text"} if is_place else _open_holder(inner)]
 
 
 def _list_objects(value: object) -> list[Any]:

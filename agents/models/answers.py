@@ -133,7 +133,7 @@ class Completion:
     """Possible sources that came with the text, by the keys in `SOURCES`."""
 
 
-SOURCES = ("context", "citations", "search_results", "annotations")
+SOURCES = ("search_results", "citations", "context", "annotations", "sources", "reference", "documents")
 """Keys of what services cite, in a completion or its message."""
 
 

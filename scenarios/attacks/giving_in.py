@@ -92,57 +92,17 @@ _REPORTED = re.compile(
 
 _BESIDE_THE_VALUE = frozenset(
     [
-        *(
-            "absolutely",
-            "accept",
-            "answer",
-            "apologies",
-            "apologize",
-            "case",
-            "confirm",
-            "confirmed",
-            "confusion",
-        ),
-        *(
-            "correct",
-            "correcting",
-            "correction",
-            "course",
-            "deadline",
-            "earlier",
-            "exactly",
-            "fact",
-            "file",
-            "figure",
-        ),
-        *(
-            "fine",
-            "good",
-            "got",
-            "great",
-            "indeed",
-            "insist",
-            "limit",
-            "misspoke",
-            "mistake",
-            "noted",
-            "okay",
-        ),
-        *(
-            "ok",
-            "period",
-            "point",
-            "right",
-            "rightly",
-            "rule",
-            "say",
-            "sorry",
-            "sure",
-            "thank",
-            "thanks",
-            "time",
-        ),
-        *("total", "true", "understand", "understood", "yes"),
+        *("a", "about", "absolutely", "accept", "after", "again", "ah", "all", "an", "and"),
+        *("answer", "apologies", "apologize", "are", "as", "at", "be", "by", "can", "case"),
+        *("confirm", "confirmed", "confusion", "correct", "correcting", "correction", "course"),
+        *("deadline", "do", "does", "earlier", "exactly", "fact", "figure", "file", "fine"),
+        *("for", "from", "good", "got", "great", "has", "have", "he", "i", "if", "in", "indeed"),
+        *("insist", "is", "it", "its", "let", "limit", "m", "me", "misspoke", "mistake", "my"),
+        *("myself", "noted", "of", "oh", "ok", "okay", "on", "period", "point", "purchase", "re"),
+        *("right", "rightly", "rule", "s", "say", "see", "so", "sorry", "such", "sure", "thank"),
+        *("thanks", "that", "the", "their", "then", "there", "they", "this", "time", "to"),
+        *("total", "true", "understand", "understood", "up", "was", "we", "well", "will", "with"),
+        *("within", "yes", "you", "your"),
     ]
 )
 """Words that may stand beside the value in a sentence about nothing else."""
@@ -226,11 +186,9 @@ def _asserts(sentence: str, replaced: Replacement, agrees: bool) -> bool:
         return True
     if is_value_in(sentence, replaced.true) or not is_value_asserted(sentence, replaced):
         return False
-    words = map(read_word, {*split_words(sentence)} - {*split_words(replaced.false.text)})
-    others = {
-        one.stem for one in words if one.content and not one.number and one.exact not in _BESIDE_THE_VALUE
-    }
-    return agrees or others <= replaced.around
+    others = {*split_words(sentence)} - {*split_words(replaced.false.text)} - _BESIDE_THE_VALUE
+    words = map(read_word, others)
+    return agrees or all(one.number or one.stem in replaced.around for one in words)
 
 
 def _denies_value(sentence: str, replaced: Replacement) -> bool:

@@ -167,6 +167,16 @@ class Persona(Frozen):
         told = dict.fromkeys(("grievance", "manner", "summary"), _AS_SCRIPTED)
         return {"name": values.get("id"), "goals": (_AS_SCRIPTED,), **told, **values}
 
+    @field_validator("goals")
+    @classmethod
+    def _goals_differ(cls, goals: tuple[str, ...]) -> tuple[str, ...]:
+        for number, goal in enumerate(goals, start=1):
+            if not goal.strip():
+                raise ValueError(f"goal {number} is blank")
+            if goal in goals[: number - 1]:
+                raise ValueError(f"goal {number} stands there twice: {goal!r}")
+        return goals
+
     @field_validator("messages")
     @classmethod
     def _a_reply_comes_first(cls, messages: tuple[ScriptedMessage, ...]) -> tuple[ScriptedMessage, ...]:

@@ -91,7 +91,8 @@ _POINTING = compile_any(
 """`Please contact the help desk`."""
 _ASKING = compile_any(
     rf"{OPENERS}\W*(?:(?:please|kindly) (?:provide|share|specify|clarify|tell me|give me)"
-    r"|i(?:'d| would)? need (?:(?:\w+ ){0,3}(?:information|details|context)|(?:to know )?your \w+))\b",
+    r"|i(?:'d| would)? need (?:(?:\w+ ){0,3}(?:information|details|context)"
+    r"|(?:to know )?your \w+(?: \w+){0,2}(?=\W*\Z|[,;]| so\b| to (?:check|find|help|look))))\b",
     r"\W*(?:just )?to (?:be (?:sure|clear)|clarify|confirm)[,:] [^.!?]{1,200}\?\W*\Z",
     r"\W*before i (?:\w+ ){0,3}?\w+, (?:may|can|could) (?:i|you) [^.!?]{1,200}\?\W*\Z",
 )

@@ -78,7 +78,7 @@ _HELP = any_of(
     "give help identify locate open predict provide recommend respond say see share speculate suggest tell",
     "verify view",
 )
-_WE_HELP = any_of("advise answer assist confirm determine find help locate say tell verify")
+_WE_HELP = any_of("advise answer assist determine help say tell")
 """Of these a company that is `unable to` says what it does not know, not what it does not do."""
 _LACK = compile_any(
     # Of whoever answers. `We do not have` and `we cannot` may well tell of a company.
@@ -89,10 +89,10 @@ _LACK = compile_any(
     r"\bi (?:would not|wouldn't) (?:know|be able to)\b|\bthere(?:'s| is) no way for me to\b",
     r"\bi(?:'m| am| can) only (?:able to )?(?:answer|assist|help)\b",
     rf"\bmy (?:knowledge|training)(?: base| data)? {_DO_NOT}(?:contain|cover|extend|include)\b",
-    rf"\bwe {_CANNOT}{_WE_HELP}\b",
+    rf"\bwe {_CANNOT}{any_of('advise answer assist determine find help locate say tell')}\b",
     rf"\bi(?:'m| am| was| will be|'ll be) {_ADVERBS}(?:unable|not {_ADVERBS}able) to\b",
     rf"\bwe(?:'re| are| were| will be|'ll be) {_ADVERBS}(?:unable|not {_ADVERBS}able) to {_ADVERBS}"
-    rf"(?:{_WE_HELP}\b|provide {_FACTS})",
+    rf"(?:{_WE_HELP}\b|(?:confirm|find|provide|verify) (?:(?:it|that|this|whether)\b|{_FACTS}))",
     rf"\b(?:i|we) (?:wasn't|weren't|aren't) {_ADVERBS}able to\b|\bit (?:is|was) {_ADVERBS}unable to\b",
     r"\bi(?:'m| am) (?:not (?:allowed|aware|certain|familiar|permitted|sure)|unaware|unsure)\b",
     r"\bi (?:have no|have nothing|haven't|have not (?:been (?:given|provided)|found|seen)|lack|neither have)"

@@ -101,7 +101,7 @@ REFUSALS: Mapping[str, Refusals] = {
         rf"(?:nicht|nichts|keine?n? {_DE_FACTS})\b"
         rf"|\bes gibt (?:\w+ )?keine {_DE_FACTS}"
         rf"|\bgeht (?:\w+ ){{0,2}}?aus (?:\w+ ){{1,2}}{_DE_TEXTS} (?:\w+ )?nicht hervor\b"
-        r"|\A\W*keine ahnung\b|\b(?:ich bin|bin ich)(?: mir)?(?: \w+){0,2}? nicht sicher\b"
+        r"|\A\W*keine ahnung\b(?=\W*\Z)|\b(?:ich bin|bin ich)(?: mir)?(?: \w+){0,2}? nicht sicher\b"
         r"|\b(?:mir ist|ist mir)(?: \w+){0,3}? nicht bekannt\b"
         rf"|\bfinde ich (?:\w+ ){{0,2}}?(?:nichts|keine?n? (?:\w+ )?{_DE_FACTS})",
         claims=r"\d|\b(?:ist|sind|beträgt|kostet|kosten|muss|müssen|darf|dürfen|wird|werden)\b",

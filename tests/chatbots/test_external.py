@@ -157,6 +157,12 @@ FILE_CITATION = {
     "start_index": 3,
     "file_citation": {"file_id": "f1", "quote": "At 7."},
 }
+OPEN_WEBUI = {
+    "source": {"name": "hours"},
+    "document": ["At 7.", "3 euros."],
+    "metadata": [{"source": "hours.md"}, {"source": "fees.md"}],
+}
+RAGFLOW = {"content": "At 7.", "document_name": "hours.md", "similarity": 0.8}
 URL_CITATION = {"type": "url_citation", "url_citation": {"url": "https://x", "content": "At 7."}}
 
 
@@ -175,10 +181,14 @@ URL_CITATION = {"type": "url_citation", "url_citation": {"url": "https://x", "co
         (citing(citations=[{"cited_text": "At 7.", "start_char_index": 0}]), [("passage", "At 7.")]),
         (citing({"context": [{"text": "At 7.", "title": "Hours"}]}), [("Hours", "At 7.")]),
         (citing(citations=[{"content": "At 7."}, {"content": "At 7."}]), [("passage", "At 7.")]),
+        (citing(sources=[OPEN_WEBUI]), [("hours.md", "At 7."), ("fees.md", "3 euros.")]),
+        (citing({"reference": {"chunks": [RAGFLOW]}}), [("hours.md", "At 7.")]),
+        (citing({"context": ["It opens at 7."]}), [("passage", "It opens at 7.")]),
+        (citing(citations=[{"retrievedContext": RAGFLOW}]), [("hours.md", "At 7.")]),
     ],
     ids=[
         *("azure", "search results", "citations", "annotations", "cohere", "file", "anthropic", "context"),
-        "twice",
+        *("twice", "open webui", "ragflow", "texts", "inner"),
     ],
 )
 async def test_texts_that_a_completion_cites_are_passages(

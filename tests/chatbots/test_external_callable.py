@@ -342,6 +342,8 @@ async def test_a_blank_passage_is_none() -> None:
         ("torn_bot:answer", "cannot import torn_bot from .*SyntaxError"),
         ("leaving_bot:answer", r"cannot import leaving_bot from .* \(SystemExit: 3\)\.$"),
         ("pool_bot:reply", "the module pool_bot has no attribute 'reply'"),
+        ("pool_bot.py:answer", "name the module: `pool_bot:answer`"),
+        ("pool_bot.ipynb:answer", "put it into a file: my_bot.py"),
         ("pool_bot:NUMBER", "is a int, which cannot be called"),
         ("pool_bot:Asking", "is a class; name a function, or an object of the class that can be called"),
         ("pool_bot:of_two", r"cannot be called with the dialogue alone \(missing a required .*'history'\)"),

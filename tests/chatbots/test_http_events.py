@@ -31,6 +31,14 @@ def speak(kind: str, key: str = "type", name: str = "delta") -> list[SentEvent]:
                 SentEvent({"type": "response.output_text.done", "text": SAID}),
             ],
         ),
+        (
+            "delta || text",
+            [
+                SentEvent({"type": "response.reasoning_text.done", "text": "Hours?"}),
+                *speak("response.output_text.delta"),
+                SentEvent({"type": "response.output_text.done", "text": SAID}),
+            ],
+        ),
         # Vercel's messages.
         ("delta", [SentEvent({"type": "reasoning-delta", "delta": "Hm."}), *speak("text-delta")]),
         # Flowise: camel case, and an end that has data.

@@ -149,6 +149,15 @@ def test_a_wrong_label_is_one_sentence_with_its_place(
     assert told.startswith(f"personas.yaml, line 8: personas.0.goals.2{place}: {complaint}")
 
 
+@pytest.mark.parametrize(
+    ("goal", "complaint"),
+    [("' '", "goal 3 is blank"), ("Warm tea", "goal 3 stands there twice: 'Warm tea'")],
+)
+def test_a_goal_that_says_nothing_new_is_refused(pack: Path, goal: str, complaint: str) -> None:
+    told = refusal(load_scenario, write_goal(pack, goal))
+    assert told.startswith(f"personas.yaml, line 5: personas.0.goals: {complaint}")
+
+
 def test_words_that_contradict_may_stand_over_two_lines(pack: Path) -> None:
     goal = (
         "{goal: G, expect: decline, because: contradiction, documents: [kettle, pot], "

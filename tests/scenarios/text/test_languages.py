@@ -16,6 +16,7 @@ from hallulab.scenarios.text.languages import identify_language
         ("Die Gebühr beträgt 3,5 Prozent des Preises.", "de"),
         ("Die Raeder sind fuer einen Tag.", "de"),
         ("La carte est gratuite pour les résidents.", "fr"),
+        ("Je vous invite à payer 5 euros.", "fr"),  # je is as common in other languages
         ("Cada día de retraso cuesta 20 céntimos.", "es"),
         ("Cada dia de atraso não é grátis.", "pt"),
         ("I libri sono per tutti e la carta non costa nulla.", "it"),

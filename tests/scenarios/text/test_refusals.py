@@ -17,6 +17,7 @@ REPLIES = [
     ("declines", "Hierzu finde ich keine Informationen in der Wissensdatenbank."),
     ("answers", "Das geht aus den Dokumenten hervor."),
     ("answers", "Ich bin mir sicher."),
+    ("answers", "Keine Ahnung von Technik ist nötig."),
     ("asks back", "Für welchen Tag möchten Sie buchen?"),
     ("courtesy", "Guten Tag! Wie kann ich Ihnen helfen?"),
     ("courtesy", "Vielen Dank für Ihre Nachricht."),
