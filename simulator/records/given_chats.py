@@ -54,8 +54,8 @@ def write_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     frame: Any = rows  # it would yield its columns
     if isinstance(rows, Mapping):
         raise UsageError(
-            f"{ROWS}: a {type(rows).__name__} is no list of rows. Give a list of mappings, one a reply, or make "
-            "a frame of columns: pandas.DataFrame(columns)."
+            f"{ROWS}: a {type(rows).__name__} is no list of rows. Give a list of mappings, one a reply, or "
+            "make a frame of columns: pandas.DataFrame(columns)."
         )
     if hasattr(frame, "columns") and not frame.columns.is_unique:
         twice = next(name for name, again in zip(frame, frame.columns.duplicated(), strict=True) if again)
