@@ -62,7 +62,12 @@ _HOW_MEASURED = (
     "very items; flags that are not one threshold can do better. ECE: ten bins of equal width. Flag-all and "
     "majority are floors that need no detector."
 )
-_NOUNS = {"response": "replies", "sentence": "sentences", "word": "words", "span": "replies with gold spans"}
+_NOUNS = {
+    "response": ("reply", "replies"),
+    "sentence": ("sentence", "sentences"),
+    "word": ("word", "words"),
+    "span": ("reply with gold spans", "replies with gold spans"),
+}
 
 
 def build_document(results: Results) -> ShownDocument:
@@ -271,8 +276,9 @@ def _render_heading(row: AnyRow, part: str) -> str:
     if part and row.level == "response":
         words = f"response level: {part} in {groups}"
     else:
-        words = f"{_add_part(f'{row.level} level', part)}: {row.n:,} {_NOUNS[row.level]} in {groups}"
+        counted = f"{row.n:,} {choose_noun(row.n, *_NOUNS[row.level])}"
+        words = f"{_add_part(f'{row.level} level', part)}: {counted} in {groups}"
     if isinstance(row, SpanRow):
-        return f"{words}, {row.positives:,} gold spans"
+        return f"{words}, {row.positives:,} gold {choose_noun(row.positives, 'span')}"
     share = format_number(row.positives / row.n if row.n else None, 1, 100)
     return f"{words}, {share}% hallucinated"
