@@ -99,8 +99,9 @@ def identify_language(text: str) -> str | None:
 
 
 def list_likely_languages(text: str) -> tuple[str, ...]:
-    """Return the codes of the languages that a text may be in: several if its words speak for each
-    alike, that with most words of its own first.
+    """Return the codes of the languages that a text may be in: several if its words speak for each alike.
+
+    That with most words of its own is first.
 
     >>> list_likely_languages("Wiertarka kosztuje 4 zł za dzień.")
     ('cs', 'hr', 'pl')

@@ -114,7 +114,7 @@ def judge(options: JudgeOptions, as_json: AsJson = False) -> None:
     tell_import(counts, format, reading, folder.path, err=as_json)
     with plan.naming_continuation():
         folder, scenario = run_until_stopped(detect_from_options(plan.detects))
-    show_report(folder, as_json, scenario, quiet=options.quiet)
+        show_report(folder, as_json, scenario, quiet=options.quiet)
     if plan.asks_no_model and as_json:
         print_lines(WORTH, err=True)
     elif plan.asks_no_model:

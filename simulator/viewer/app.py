@@ -22,7 +22,6 @@ from hallulab.simulator.viewer.labels import ANYBODY, Labelling
 from hallulab.simulator.viewer.launcher import Launcher
 from hallulab.simulator.viewer.offer import Offer
 from hallulab.simulator.viewer.responses import (
-    NO_PAGE,
     read_scripts,
     read_style,
     refuse,
@@ -99,7 +98,7 @@ async def _answer_system_error(request: Request, error: Exception) -> Response:
 
 
 async def _answer_missing(request: Request, error: Exception) -> Response:
-    return refuse_visit(request, f"{NO_PAGE}: the run, conversation or turn was removed or renamed.", 404)
+    return refuse_visit(request, "The run, conversation or turn was removed or renamed.", 404)
 
 
 async def _answer_unsent(request: Request, error: Exception) -> Response:

@@ -120,10 +120,8 @@ def refuse_visit(request: Request, reason: str, status: int) -> Response:
     """Return a page that says why there is no other one, or, for a script, its text."""
     if "text/html" not in request.headers.get("accept", ""):
         return refuse(reason, status)
-    return answer_page("refused.html", status, title=NO_PAGE if status == 404 else "Failed", reason=reason)
-
-
-NO_PAGE = "There is no such page"
+    title = "There is no such page" if status == 404 else "The page cannot be made"
+    return answer_page("refused.html", status, title=title, reason=reason)
 
 
 def missing_page() -> HTTPException:

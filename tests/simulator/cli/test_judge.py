@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hallulab.scenarios.errors import OperationalError
 from hallulab.simulator.engine.judging import WORTH
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.endpoint import MODEL, serve_stub
@@ -166,6 +167,23 @@ def test_after_a_failure_a_command_goes_on(hallulab: CommandLine) -> None:
     assert shlex.split(command) == [
         "hallulab", "detect", "mine", "--detectors", "direct-judge", "--model", MODEL, *model[:2]
     ]  # fmt: skip
+
+
+def test_a_report_that_cannot_be_written_leaves_the_command_that_goes_on(
+    hallulab: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OperationalError("no space left")
+
+    monkeypatch.setattr("hallulab.simulator.report.write.write_reports", fail)
+    ended = hallulab("judge", write_lines(RAGAS), "--out", "mine", "--detectors", "lexical")
+    assert (ended.code, ended.err.splitlines()[-2:]) == (
+        1,
+        [
+            "warning: the chats are imported. Go on by: hallulab detect mine --detectors lexical",
+            "error: no space left",
+        ],
+    )
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_an_address_that_leads_nowhere_has_a_page_with_a_way_back_and_a_text_for
     status, page = served.get(path, accept="text/html")
     assert (status, page.count("<h1>There is no such page</h1>")) == (404, 1)
     assert '<a href="/">All runs</a>' in page
-    said = "There is no such page: the run, conversation or turn was removed or renamed.\n"
+    said = "The run, conversation or turn was removed or renamed.\n"
     assert served.get(path) == (404, said)
 
 
