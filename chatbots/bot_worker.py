@@ -119,7 +119,9 @@ async def warm_client(openai: Any) -> None:
     server = await asyncio.start_server(respond, "127.0.0.1", 0)
     place = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     async with server, httpx.AsyncClient(verify=False, trust_env=False) as http:
-        client = openai.AsyncOpenAI(base_url=place, api_key="none", http_client=http, max_retries=0)
+        client = openai.AsyncOpenAI(
+            base_url=place, api_key="none", http_client=http, max_retries=0, timeout=10
+        )
         # Named, it is imported; not called, since a tracer of the user's may have wrapped its `create`.
         _ = client.chat.completions
         await client.post("/chat/completions", cast_to=openai.types.chat.ChatCompletion, body={})

@@ -7,10 +7,10 @@ from typing import Any
 
 from autogen_core import (
     AgentId,
-    BaseAgent,
     CancellationToken,
     MessageContext,
     MessageHandlerContext,
+    RoutedAgent,
     SingleThreadedAgentRuntime,
     Subscription,
     TopicId,
@@ -72,11 +72,11 @@ class TeamRuntime(SingleThreadedAgentRuntime):
         while self._deliveries:
             await asyncio.wait(self._deliveries)
 
-    async def _find(self, recipient: AgentId) -> BaseAgent:
+    async def _find(self, recipient: AgentId) -> RoutedAgent:
         # `Agent` is a protocol: a look at all its methods each time.
-        return await self.try_get_underlying_agent_instance(recipient, BaseAgent)
+        return await self.try_get_underlying_agent_instance(recipient, RoutedAgent)
 
 
-async def _deliver(agent: BaseAgent, message: Any, context: MessageContext) -> Any:
+async def _deliver(agent: RoutedAgent, message: Any, context: MessageContext) -> Any:
     with MessageHandlerContext.populate_context(agent.id):
         return await agent.on_message(message, context)

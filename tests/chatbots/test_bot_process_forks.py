@@ -89,9 +89,15 @@ async def test_what_libraries_do_for_themselves_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("imports", ["from openai import AsyncOpenAI", ""])
-async def test_forks_find_the_types_of_the_openai_client_built(imports: str) -> None:
+async def test_forks_find_the_types_and_the_network_of_the_openai_client_built(imports: str) -> None:
     late = "from openai.types.chat import ChatCompletion"
-    reply = f"def reply(history):\n    {late}\n    return str(ChatCompletion.__pydantic_complete__)"
+    found = "connects and ChatCompletion.__pydantic_complete__"
+    reply = f"""import sys
+def reply(history):
+    connects = "anyio._backends._asyncio" in sys.modules
+    {late}
+    return str({found})
+"""
     write("my_bot.py", f"{imports}\nopen('imports', 'a').write('x')\n{reply}")
     run = run_of()
     assert await said(made(run)) == str(bool(imports))

@@ -152,6 +152,22 @@ async def test_what_cannot_be_journalled_ends_the_run() -> None:
         await converse(KEY, ScriptedUser(says("Hello?")), ScriptedBot("Yes."), 2, refuse)
 
 
+class SleepingBot:
+    async def reply(self, history: Sequence[Message]) -> Reply:
+        await asyncio.sleep(600)
+        return Reply(text="Late.")
+
+
+async def test_one_that_is_cancelled_leaves_no_task_behind() -> None:
+    before = asyncio.all_tasks()
+    holding = asyncio.create_task(converse(KEY, ScriptedUser(says("Hello?")), SleepingBot(), 2))
+    await asyncio.sleep(0.05)
+    holding.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await holding
+    assert asyncio.all_tasks() == before
+
+
 def test_autogen_does_not_tell_that_a_run_was_stopped(caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("autogen_core")
     logger.error("cancelled", exc_info=asyncio.CancelledError())
