@@ -50,12 +50,12 @@ _KINDS: Mapping[str, Mapping[str, Kind]] = {
 _GIVEN = (
     "gen_ai.input.messages", "events", "llm.input_messages", "gen_ai.prompt", "ai.prompt.messages",
     "ai.prompt", "input.value", "traceloop.entity.input", "langfuse.observation.input",
-    "langfuse.trace.input",
+    "langfuse.trace.input", "pydantic_ai.all_messages",
 )  # fmt: skip
 _GAVE = (
     "gen_ai.output.messages", "events", "llm.output_messages", "gen_ai.completion", "ai.response.text",
     "ai.response.object", "output.value", "traceloop.entity.output", "langfuse.observation.output",
-    "langfuse.trace.output",
+    "langfuse.trace.output", "final_result",
 )  # fmt: skip
 _FOUND = (
     "retrieval.documents", "reranker.output_documents", "gen_ai.retrieval.documents", "db.query.result",

@@ -9,7 +9,7 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import FileStart
 from hallulab.scenarios.chats.csv import find_encoding, find_separator
-from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.reading import NAMES, Reading, fold_name
 from hallulab.scenarios.chats.row_kinds import is_header, is_later_header
 from hallulab.scenarios.chats.turns import find_role
 from hallulab.scenarios.chats.values import FormatError
@@ -50,6 +50,7 @@ _TAR = 257
 _LINES = 10
 """Lines at the beginning that may be the header."""
 _DEEPEST, _MOST_LISTS = 3, 3
+_TEXTS = frozenset(map(fold_name, NAMES["text"]))
 
 
 def is_chat_of_people(data: bytes) -> bool:
@@ -144,7 +145,7 @@ def _holds_chats(listed: list[Mapping[str, Any]]) -> bool:
 
 
 def _has_text(message: Mapping[str, Any]) -> bool:
-    return bool(Reading().choose(tuple(message), "text"))
+    return any(fold_name(name) in _TEXTS for name in message)
 
 
 def _holds_objects(listed: list[Any]) -> bool:

@@ -185,6 +185,13 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
          "outputs": {"answer": A, "documents": ["a.md"]}},
         None, BARE,
     ),
+    "a span of an agent of Pydantic AI": (
+        "a.jsonl",
+        [{"trace_id": "1", "span_id": "2", "name": "agent run", "attributes": {
+            "gen_ai.operation.name": "invoke_agent", "final_result": A,
+            "pydantic_ai.all_messages": json.dumps([*words("user", Q), *words("assistant", A)])}}],
+        None, BARE,
+    ),
     "a table of Logfire": ("a.csv", LOGFIRE, None, ONE),
     "a message that is there twice": (
         "a.csv",
