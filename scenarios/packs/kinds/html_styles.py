@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import soupsieve
 from bs4 import BeautifulSoup, Tag
 
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -66,7 +65,7 @@ def find_hidden(soup: BeautifulSoup) -> list[Tag]:
     styles = "\n".join(str(part) for style in soup.find_all("style") for part in style.contents)
     for selector, important, name, value, place in _list_declarations(_COMMENT.sub("", styles)):
         rules.setdefault(name, []).append(_Rule(selector, (important, *_weigh(selector), place), value))
-    page = _Page(soup)
+    page = _StyledPage(soup)
     hidden: dict[int, Tag] = {}
     for name, pattern in _HIDING.items():
         decided: dict[int, tuple[tuple[bool, int, int, int, int], bool, Tag]] = {}
@@ -171,7 +170,7 @@ def _weigh(selector: str) -> tuple[int, int, int]:
     return ids, classes, len(re.findall(r"(?:^|[\s>+~])[a-zA-Z]", selector))
 
 
-class _Page:
+class _StyledPage:
     """A page, with its elements by name, class and id.
 
     Attributes:
@@ -201,13 +200,13 @@ class _Page:
         tried = self._elements.get(found[0], []) if found else []
         self._left -= len(tried)
         try:
-            compiled = soupsieve.compile(selector)
+            compiled = self.soup.css.compile(selector)
             return [element for element in tried if compiled.match(element)] if self._left > 0 else []
-        except (soupsieve.SelectorSyntaxError, NotImplementedError):
+        except (self.soup.css.api.SelectorSyntaxError, NotImplementedError):
             return []
 
 
-def _is_out_of_sight(element: Tag, name: str, page: _Page, rules: dict[str, list[_Rule]]) -> bool:
+def _is_out_of_sight(element: Tag, name: str, page: _StyledPage, rules: dict[str, list[_Rule]]) -> bool:
     """Return whether a property hides an element indeed: white is seen on a ground of another colour."""
     if name in _OF_TEXT and element.find(True) is not None:
         return False
