@@ -211,8 +211,9 @@ def read_citations(bot: str, sources: Mapping[str, Any]) -> tuple[tuple[Passage,
     cited: list[Any] = []
     for key in SOURCES:
         held = sources.get(key)
-        inner = _INNER.get(key) if isinstance(held, Mapping) else None
-        cited += _list_objects(held if inner is None else held.get(inner))
+        if isinstance(held, Mapping) and key in _INNER:
+            held = held.get(_INNER[key])
+        cited += _list_objects(held)
     passages, addresses = dict[tuple[str, str], Passage](), dict[str, None]()
     with_text = set[str]()
     for known in (inner for one in cited for inner in _open_citation(one)):

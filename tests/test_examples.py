@@ -18,6 +18,7 @@ MODULES = (
     "hallulab.agents.retrieval.word_search",
     "hallulab.agents.users.chats",
     "hallulab.agents.users.questions",
+    "hallulab.chatbots.passages",
     "hallulab.detectors.base.judging",
     "hallulab.detectors.trained_judges.detector",
     "hallulab.results",
