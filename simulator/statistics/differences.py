@@ -26,10 +26,8 @@ from hallulab.simulator.statistics.intervals import (
     Kind,
     Ratio,
     compute_interval,
-    compute_jackknife_error,
     compute_plain_interval,
     compute_ratio_of_sums,
-    compute_t_interval,
     leave_out_ratios,
     split_columns,
 )
@@ -163,11 +161,12 @@ def _bound_equal(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind) ->
 def compare_unpaired(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind) -> Difference:
     """Compare the ratios of two groups of personas that have nobody, or too few, in common.
 
-    The interval has the standard errors of both, and the degrees of freedom of Welch (1947, The
-    generalization of 'Student's' problem, Biometrika 34). The test exchanges the personas' pseudo-values
-    between the groups: all ways if they are at most `FLIPS`, else that many are drawn, and the p-value is
-    (k + 1) / (n + 1). With the personas' turns themselves, one of a group with long conversations would weigh
-    more in the other, which a test would find.
+    The interval is made of the intervals of both (Zou and Donner 2008, Construction of confidence limits
+    about effect measures: a general approach, Statistics in Medicine 27): a group without a hallucination has
+    no standard error, but a bound. The test exchanges the personas' pseudo-values between the groups: all
+    ways if they are at most `FLIPS`, else that many are drawn, and the p-value is (k + 1) / (n + 1). With the
+    personas' turns themselves, one of a group with long conversations would weigh more in the other, which a
+    test would find.
 
     >>> one, two = [Ratio(1, 1)] * 2, [Ratio(0, 1)] * 2
     >>> found = compare_unpaired(one, two, "rate")
@@ -179,24 +178,20 @@ def compare_unpaired(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind
         return Difference(0, None, None, None)
     ci95 = None
     if min(len(first), len(second)) >= LEAST_FOR_INTERVAL:
-        ci95 = _compute_welch_interval(one - two, first, second)
-        if ci95 is None and one == two:
-            ci95 = _bound_equal(first, second, kind)
+        ci95 = _join_intervals((one, compute_interval(first, kind)), (two, compute_interval(second, kind)))
     p_value = _exchange_personas(_compute_own_values(first), _compute_own_values(second))
     return Difference(0, one - two, ci95, p_value)
 
 
-def _compute_welch_interval(
-    difference: float, first: Sequence[Ratio], second: Sequence[Ratio]
-) -> Bounds | None:
-    errors = [compute_jackknife_error(leave_out_ratios(sample)) for sample in (first, second)]
-    variances = [error**2 for error in errors]
-    whole = sum(variances)
-    if math.sqrt(whole) <= _TIE:
+def _join_intervals(first: tuple[float, Bounds | None], second: tuple[float, Bounds | None]) -> Bounds | None:
+    """Return the interval of a difference of two numbers by their own; None where one of them has none."""
+    (one, own), (two, other) = first, second
+    if own is None or other is None:
         return None
-    parts = zip(variances, (first, second), strict=True)
-    freedom = whole**2 / sum(variance**2 / (len(sample) - 1) for variance, sample in parts)
-    return compute_t_interval(difference, math.sqrt(whole), freedom, "plain")
+    return (
+        one - two - math.hypot(one - own[0], other[1] - two),
+        one - two + math.hypot(own[1] - one, two - other[0]),
+    )
 
 
 def _exchange_personas(first: Floats, second: Floats) -> float | None:

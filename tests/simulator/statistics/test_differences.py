@@ -16,7 +16,7 @@ from hallulab.simulator.statistics.differences import (
     compute_pseudo_values,
     flip_signs,
 )
-from hallulab.simulator.statistics.intervals import Ratio
+from hallulab.simulator.statistics.intervals import Ratio, bound_zero_rate, compute_interval
 
 T5 = 2.570582
 """The 97.5% quantile of Student's t with 5 degrees of freedom, from a table."""
@@ -164,14 +164,26 @@ def test_the_other_order_mirrors_and_another_unit_stretches(
 
 
 def test_unpaired_by_hand() -> None:
-    # Errors √(0.3 / 6) and √(2/7 / 7): of seven 0 0 0 0 0 1 1 the mean is 2/7, sum of squares 10/7.
     first, second = ratios(*[(1, 1), (0, 1)] * 3), ratios(*[(0, 1)] * 5, *[(1, 1)] * 2)
-    one, two = 0.05, 10 / 7 / 6 / 7
-    freedom = (one + two) ** 2 / (one**2 / 5 + two**2 / 6)
-    half = float(scipy.stats.t.ppf(0.975, freedom)) * (one + two) ** 0.5
+    (low, high), (other_low, other_high) = (
+        compute_interval(sample, "rate") or (0, 0) for sample in (first, second)
+    )
     found = compare_unpaired(first, second, "rate")
     assert found.difference == pytest.approx(0.5 - 2 / 7)
-    assert found.ci95 == pytest.approx((0.5 - 2 / 7 - half, 0.5 - 2 / 7 + half))
+    assert found.ci95 == pytest.approx(
+        (
+            0.5 - 2 / 7 - ((0.5 - low) ** 2 + (other_high - 2 / 7) ** 2) ** 0.5,
+            0.5 - 2 / 7 + ((high - 0.5) ** 2 + (2 / 7 - other_low) ** 2) ** 0.5,
+        )
+    )
+
+
+def test_a_group_without_hallucinations_is_not_certain() -> None:
+    some, none = ratios(*[(1, 2), (0, 2), (2, 2)] * 2), ratios(*[(0, 2)] * 6)
+    low, high = compute_interval(some, "rate") or (0, 0)
+    assert compare_unpaired(none, some, "rate").ci95 == pytest.approx(
+        (-high, -0.5 + (bound_zero_rate(6, 12) ** 2 + (0.5 - low) ** 2) ** 0.5)
+    )
 
 
 def test_the_unpaired_test_enumerates_or_draws_all_exchanges() -> None:
