@@ -28,6 +28,10 @@ Seed = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """A random seed of 64 bits, as servers accept it."""
 
 
+Pairing = tuple[str, str, int]
+"""Scenario, persona and seed: what pairs conversations across chatbots."""
+
+
 class Frozen(BaseModel):
     """Base of all value types: immutable. An unknown field or a number that is not finite is an error."""
 
@@ -224,6 +228,11 @@ class Conversation(Frozen):
                     f"`turns.{position}.index` is {turn.index}; turns are numbered from 0, in order"
                 )
         return self
+
+    @property
+    def pairing(self) -> Pairing:
+        """Scenario, persona and seed, which conversations of several chatbots with one user share."""
+        return self.scenario, self.persona, self.seed
 
     @property
     def given(self) -> tuple[Message, ...]:

@@ -28,7 +28,7 @@ from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack import Persona, Scenario
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.text.wording import format_count
-from hallulab.scenarios.transcript import Branch, Conversation, Turn
+from hallulab.scenarios.transcript import Branch, Conversation, Pairing, Turn
 from hallulab.simulator.engine.conversation import ConversationKey, GivenMessage
 from hallulab.simulator.records.choices import (
     choose_language,
@@ -44,7 +44,6 @@ from hallulab.simulator.records.choices import (
 from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import BranchedFrom, ComponentVersions, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_lines import LineHeader
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.provenance import identify_makers
 
@@ -354,8 +353,8 @@ def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int
             f"{folder.conversations}: no conversation of {name} has turn {asked}. The longest has "
             f"{format_count(longest, 'turn')}; the first is turn 0."
         )
-    cases = {_build_case(one) for one in prefixes.conversations}
-    free = journals.current(saved).about(lambda head: _build_case(head) in cases)
+    cases = {one.pairing for one in prefixes.conversations}
+    free = journals.current(saved).about(lambda head: head.pairing in cases)
     return Branching(folder.path, prefixes, free)
 
 
@@ -368,18 +367,13 @@ def _choose_chatbot(spoken: Sequence[Conversation], saved: SavedExperiment | Non
 
 def _sort_unique(own: Sequence[Conversation], folder: RunFolder) -> list[Conversation]:
     """Return the conversations in the order of personas and seeds, of which none may occur twice."""
-    found: dict[tuple[str, str, int], Conversation] = {}
+    found: dict[Pairing, Conversation] = {}
     for conversation in own:
-        key = _build_case(conversation)
-        if key in found:
+        if conversation.pairing in found:
             raise UsageError(
                 f"{folder.conversations}: {conversation.chatbot} has two conversations with persona "
                 f"{conversation.persona}, seed {conversation.seed}, scenario {conversation.scenario}. "
                 "Branch off from one configuration at a time."
             )
-        found[key] = conversation
+        found[conversation.pairing] = conversation
     return [found[key] for key in sorted(found)]
-
-
-def _build_case(conversation: Conversation | LineHeader) -> tuple[str, str, int]:
-    return (conversation.scenario, conversation.persona, conversation.seed)

@@ -106,7 +106,7 @@ class FlaggedReplies(Metric):
                 explained = (
                     _explain(conversation, turn, span) for span in spans if len(span.text) <= LONGEST
                 )
-                self._examples.append((_find_place(conversation, turn), tuple(explained)))
+                self._examples.append((find_place(conversation, turn), tuple(explained)))
 
     def merge(self, other: Self) -> None:
         """Add the replies of other conversations."""
@@ -172,9 +172,9 @@ class FlaggedReplies(Metric):
         return said
 
 
-def _find_place(conversation: Conversation, turn: Turn) -> Place:
-    one = conversation
-    return one.scenario, one.persona, one.seed, one.depth(0), one.id, turn.index
+def find_place(conversation: Conversation, turn: Turn) -> Place:
+    """Return where a reply stands."""
+    return (*conversation.pairing, conversation.depth(0), conversation.id, turn.index)
 
 
 def _explain(conversation: Conversation, turn: Turn, span: Span) -> tuple[int, Example]:

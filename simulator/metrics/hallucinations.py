@@ -16,14 +16,11 @@ from typing import Literal
 
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.text.declining import classify_reply
-from hallulab.scenarios.transcript import Conversation, Frozen, Verdict
+from hallulab.scenarios.transcript import Conversation, Frozen, Pairing, Verdict
 from hallulab.simulator.metrics.spending import Spent, count_read_and_written, sum_calls, sum_spent
 from hallulab.simulator.metrics.tokens import count_hallucinated, count_tokens
 from hallulab.simulator.statistics.intervals import Interval, Ratio, Rounded
 from hallulab.simulator.statistics.sums import Person
-
-Pairing = tuple[str, str, int]
-"""Scenario, persona and seed, which pair a conversation with those of other chatbots."""
 
 
 class Row(Frozen):
@@ -238,7 +235,7 @@ def count_verdicts(conversation: Conversation, verdicts: Mapping[int, Verdict]) 
     asked_tokens, untold = count_read_and_written(asked)
     return Tally(
         conversation=conversation.id,
-        pairing=(conversation.scenario, conversation.persona, conversation.seed),
+        pairing=conversation.pairing,
         branched_at=None if conversation.branch is None else conversation.branch.turn,
         turns=len(conversation.turns),
         scored_turns=scored,

@@ -13,10 +13,9 @@ from itertools import combinations
 from typing import Literal
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Conversation
+from hallulab.scenarios.transcript import Conversation, Pairing
 from hallulab.simulator.metrics.hallucinations import (
     ByDetector,
-    Pairing,
     Tally,
     count_verdicts,
     index_by_detector,

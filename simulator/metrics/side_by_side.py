@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Conversation, Frozen
-from hallulab.simulator.metrics.hallucinations import ByDetector, Pairing, index_by_detector
+from hallulab.scenarios.transcript import Conversation, Frozen, Pairing
+from hallulab.simulator.metrics.hallucinations import ByDetector, index_by_detector
 from hallulab.simulator.records.experiment_json import BranchedFrom
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.statistics.differences import ALPHA, adjust_by_holm, compare_pairs
@@ -145,7 +145,7 @@ class Places:
         """Add a conversation and the verdicts on it."""
         self.versions.add(one.version.partition("-")[2])
         for turn in one.turns:
-            place = ((one.scenario, one.persona, one.seed), one.depth(turn.index))
+            place = (one.pairing, one.depth(turn.index))
             if place in self.of:
                 raise UsageError(
                     f"{one.chatbot} has two replies to persona {one.persona}, seed {one.seed} at turn "

@@ -135,7 +135,7 @@ def _describe_side(side: str, part: PackSide, number: int) -> str:
 def _describe_realism(dialogues: Iterable[SimulatedDialogue]) -> Iterator[str]:
     """Yield a table of the users' messages beside people's; diversity is not in it, which needs a model."""
     simulated = [
-        Messages((said.scenario, said.persona, said.seed), tuple(turn.user for turn in said.turns))
+        Messages(said.pairing, tuple(turn.user for turn in said.turns))
         for said in (one.conversation for one in dialogues)
     ]
     references = read_people([])

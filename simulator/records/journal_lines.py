@@ -15,7 +15,7 @@ from hallulab.chatbots.evidence import lacks_evidence
 from hallulab.detectors.base.protocol import find_misfit
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import read_placed_lines
-from hallulab.scenarios.transcript import Conversation, Verdict
+from hallulab.scenarios.transcript import Conversation, Pairing, Verdict
 from hallulab.simulator.records.journal_files import LazyJournal, Line, describe_flaw
 
 # Nine digits: the identifier may be a stranger's, and Python reads no number of thousands of digits.
@@ -35,6 +35,11 @@ class LineHeader(NamedTuple):
     version: str
     failed: bool
     turns: int
+
+    @property
+    def pairing(self) -> Pairing:
+        """Scenario, persona and seed, which conversations of several chatbots with one user share."""
+        return self.scenario, self.persona, self.seed
 
 
 class VerdictKey(NamedTuple):

@@ -133,7 +133,7 @@ def _describe_speaking(conversation: Conversation) -> list[str]:
 
 def get_case(conversation: Conversation) -> Case:
     """Return the case of a conversation."""
-    return (conversation.scenario, conversation.persona, conversation.seed, conversation.depth(0))
+    return (*conversation.pairing, conversation.depth(0))
 
 
 MOST_COVERING = 50

@@ -19,6 +19,7 @@ from pathlib import Path
 from hallulab.agents.concurrency import gather_results, run_in_daemon_thread, run_side_by_side
 from hallulab.scenarios.errors import OperationalError
 from hallulab.scenarios.packs.pack import Scenario
+from hallulab.scenarios.transcript import Pairing
 from hallulab.simulator.engine.executors import SingleEventTask, perform_single
 from hallulab.simulator.engine.worker_lines import ProcessLine
 from hallulab.simulator.engine.workers import Driver, WorkerConfig, WorkerExecutor
@@ -42,9 +43,6 @@ MOST_PROCESSES = 4
 
 SHOWN = 10_000
 """Conversations of a very large run that its page shows, and the rest of the last case."""
-
-Case = tuple[str, str, int]
-"""Scenario, persona and seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,16 +200,16 @@ def _count_each(parts: Sequence[ShardTask]) -> list[Counted]:
 def choose_shown(journals: Journals) -> Journals:
     """Return the cases with the lowest hashes. All parts of a run together have the cases of the run."""
     chosen = choose_cases(journals.heads)
-    return journals.about(lambda head: _get_case(head) in chosen)
+    return journals.about(lambda head: head.pairing in chosen)
 
 
-def choose_cases(heads: Iterable[LineHeader]) -> set[Case]:
+def choose_cases(heads: Iterable[LineHeader]) -> set[Pairing]:
     """Return the cases with the lowest hashes that have `SHOWN` conversations; all if there are fewer.
 
     They are as good as drawn at random, and the same for each order of the conversations.
     """
-    sizes = Counter(map(_get_case, heads))
-    chosen: set[Case] = set()
+    sizes = Counter(head.pairing for head in heads)
+    chosen: set[Pairing] = set()
     shown = 0
     for case in sorted(sizes, key=_hash_case):
         if shown >= SHOWN:
@@ -221,9 +219,5 @@ def choose_cases(heads: Iterable[LineHeader]) -> set[Case]:
     return chosen
 
 
-def _get_case(head: LineHeader) -> Case:
-    return head.scenario, head.persona, head.seed
-
-
-def _hash_case(case: Case) -> bytes:
+def _hash_case(case: Pairing) -> bytes:
     return hashlib.sha256("\0".join(map(str, case)).encode()).digest()

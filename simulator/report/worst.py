@@ -16,13 +16,14 @@ from operator import attrgetter
 from typing import Self
 
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
+from hallulab.simulator.metrics.flagged import Place, find_place
 from hallulab.simulator.metrics.hallucinations import ByDetector
 
 LISTED = 50
 SHOWN = 3
 """Replies that a page shows first."""
 
-Rank = tuple[int, tuple[float, ...], tuple[str, str, int, int, str, int]]
+Rank = tuple[int, tuple[float, ...], Place]
 """How bad a reply is and where it stands: the lowest is the worst."""
 
 
@@ -125,9 +126,7 @@ def is_flagged(verdict: Verdict | None) -> bool:
 
 def _rank(conversation: Conversation, turn: Turn, verdicts: Sequence[Verdict | None]) -> Rank:
     scores = tuple(float("inf") if one is None or one.score is None else -one.score for one in verdicts)
-    chat = conversation
-    place = chat.scenario, chat.persona, chat.seed, chat.depth(0), chat.id, turn.index
-    return -sum(map(is_flagged, verdicts)), scores, place
+    return -sum(map(is_flagged, verdicts)), scores, find_place(conversation, turn)
 
 
 def _sort(replies: Iterable[WorstReply]) -> list[WorstReply]:
