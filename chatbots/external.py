@@ -69,6 +69,7 @@ class CallableBot:
 
     VERSION = 1
     SEARCHES = False
+    ASKS_MODEL = False
     KIND: ClassVar[str] = "callable"
     OPTIONS = CallableOptions
     PROMPTS = ()

@@ -125,6 +125,7 @@ class HttpBot:
 
     VERSION = 1
     SEARCHES = False
+    ASKS_MODEL = False
     KIND = KIND
     OPTIONS = HttpOptions
     PROMPTS = ()

@@ -129,6 +129,15 @@ def is_searching(kind: str) -> bool:
     return bool(getattr(find_chatbot(kind), "SEARCHES", True))
 
 
+def is_asking_model(kind: str) -> bool:
+    """Return whether a chatbot asks a model of the experiment; other people's are assumed to.
+
+    Raises:
+        UsageError: there is no such chatbot.
+    """
+    return bool(getattr(find_chatbot(kind), "ASKS_MODEL", True))
+
+
 def compute_chatbot_version(
     kind: str, options: Mapping[str, Any], models: Mapping[str, str] | None = None
 ) -> str:

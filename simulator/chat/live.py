@@ -16,6 +16,7 @@ from hallulab.agents.models.watching import watching
 from hallulab.agents.served_model import identify_models
 from hallulab.agents.users.user import UserMove
 from hallulab.chatbots.protocol import describe_parts_version, has_memory
+from hallulab.chatbots.registry import is_asking_model
 from hallulab.detectors.base.protocol import Detector, run_detector
 from hallulab.scenarios.errors import HallulabError, ReplayMiss, UsageError
 from hallulab.scenarios.files.json_text import digest
@@ -39,9 +40,6 @@ from hallulab.simulator.records.experiment import Component, Experiment
 from hallulab.simulator.records.experiment_json import HeldLive, SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.provenance import Provenance, identify_makers
-
-_WITHOUT_MODEL = ("callable", "autogen")
-"""Kinds of chatbots that ask none of the experiment's models: your own code."""
 
 Chosen = TypeVar("Chosen", Component, Detector)
 
@@ -68,7 +66,7 @@ async def open_live_run(models: OpenModels, scenario: str) -> AsyncIterator[Run]
     """
     experiment = models.experiment.model_copy(update={"scenario": scenario})
     loaded, planted = load_attacked(experiment)
-    needs_model = any(bot.kind not in _WITHOUT_MODEL for bot in experiment.chatbots)
+    needs_model = any(is_asking_model(bot.kind) for bot in experiment.chatbots)
     run = build_run(experiment, loaded, RunFolder(Path()), models, planted=planted, needs_model=needs_model)
     try:
         await run.serve()

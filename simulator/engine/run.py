@@ -16,7 +16,7 @@ from hallulab.agents.retrieval.word_search import can_search_by_vectors
 from hallulab.agents.served_model import identify_models, read_claim_check
 from hallulab.chatbots.guarded.policy import KIND as GUARDED
 from hallulab.chatbots.protocol import Chatbot, describe_parts_version
-from hallulab.chatbots.registry import is_searching
+from hallulab.chatbots.registry import is_asking_model, is_searching
 from hallulab.scenarios.attacks.attack import AttackRecord
 from hallulab.scenarios.chats.record import SCENARIO as IMPORTED
 from hallulab.scenarios.errors import UsageError, get_first_error
@@ -39,7 +39,7 @@ from hallulab.simulator.engine.plan import REPLIES, Branching, check_plan, load_
 from hallulab.simulator.engine.progress import ProgressBars
 from hallulab.simulator.engine.worker_lines import configure_workers, start_workers
 from hallulab.simulator.engine.workers import WorkerExecutor
-from hallulab.simulator.records.choices import ensure_model
+from hallulab.simulator.records.choices import ensure_model, select_personas
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions
 from hallulab.simulator.records.folder import RunFolder
@@ -239,8 +239,20 @@ async def run_experiment(
         require_components_named(words, experiment, simulate)
     async with open_models(experiment, settings) as models, start_workers(settings, experiment) as workers:
         with showing("loading chatbots and detectors", settings.quiet):
+            asking = any(is_asking_model(bot.kind) for bot in experiment.chatbots) or (
+                simulate and not all(user.messages for user in select_personas(experiment, scenario))
+            )
             run = build_run(
-                experiment, scenario, folder, models, simulate, judge, planted, branching, workers=workers
+                experiment,
+                scenario,
+                folder,
+                models,
+                simulate,
+                judge,
+                planted,
+                branching,
+                needs_model=asking,
+                workers=workers,
             )
         if words is not None and run.asks_model and not models.pool.recording.replaying:
             require_models_named(words, experiment, simulate)

@@ -20,6 +20,7 @@ from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.testing.scripted import ScriptedTransport, pool_through
+from hallulab.testing.tiny_pack import make_pack, words_for_vectors
 from tests.builders import conversation
 
 URL = "http://127.0.0.1:9/v1"
@@ -75,6 +76,25 @@ async def test_what_is_wrong_is_told_before_a_server_is_started(
     with pytest.raises(UsageError, match=error):
         await run_experiment(experiment, RunFolder(tmp_path / "run"), settings, simulate=True)
     assert (started, os.listdir(tmp_path)) == ([], [])
+
+
+@pytest.mark.parametrize(("messages", "asked"), [(", messages: [When?]", []), ("", ["m"])])
+async def test_no_server_is_started_for_own_bots_and_scripted_users(
+    started: list[str], tmp_path: Path, messages: str, asked: list[str]
+) -> None:
+    pack = make_pack(tmp_path / "pack")
+    user = "{id: ann, name: Ann, grievance: g, goals: [Learn the time], manner: m, summary: s%s}"
+    (pack / "personas.yaml").write_text(f"personas: [{user % messages}]\n")
+    own = {"name": "b", "kind": "callable", "options": {"target": "tests.simulator.engine.test_run:say_noon"}}
+    fields = {"model": "m", "scenario": str(pack), "chatbots": [own], "detectors": ["lexical"]}
+    experiment = Experiment.model_validate(fields)
+    with words_for_vectors():
+        await run_experiment(experiment, RunFolder(tmp_path / "run"), QUIET, simulate=True)
+    assert started == asked
+
+
+def say_noon(dialogue: object) -> str:
+    return "At noon."
 
 
 async def test_a_detector_is_made_once(
