@@ -75,10 +75,6 @@ LETTUCEDETECT = frozenset(("prompt", "answer", "labels"))
 """Keys of a sample of LettuceDetect (`HallucinationSample`, versions 1 and 2)."""
 
 
-_TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
-"""Endings of files that other tools hold such rows in."""
-
-
 def load_rows(path: Path) -> LabelledData:
     """Load the labelled replies of a file, in our names or others (`rename_row`).
 
@@ -89,11 +85,6 @@ def load_rows(path: Path) -> LabelledData:
     Raises:
         UsageError: the file is not there, or a row of it is wrong.
     """
-    if path.suffix.lower() in _TABLES:
-        raise UsageError(
-            f"{path}: this is a table, and labelled data is JSON lines. With pandas: "
-            "frame.to_json('labelled.jsonl', orient='records', lines=True)."
-        )
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
     reading = Reading()

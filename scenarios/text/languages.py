@@ -104,7 +104,7 @@ def list_likely_languages(text: str) -> tuple[str, ...]:
     That with most words of its own is first.
 
     >>> list_likely_languages("Wiertarka kosztuje 4 zł za dzień.")
-    ('cs', 'hr', 'pl')
+    ('cs', 'hr', 'pl', 'sw')
     """
     return _identify(text[:_READ])
 

@@ -45,7 +45,7 @@ ELSEWHERE = {
         capitalise choose_noun format_count join_names format_number format_with_interval cut_region
         explain_no_interval compute_detection_intervals find_failed_judgements format_reason
         compare compute_corrections split_batches build_points
-        compare_side_by_side require_measured find_format
+        compare_side_by_side require_measured find_format build_rows find_place
         list_entries count_all_verdicts collect_places
         list_in list_objects get_object get_text convert_to_text recognize_object is_reply read_text
         is_span_row find_hidden says_role note_speakers require_unique is_part is_item is_header

@@ -36,13 +36,6 @@ def refuse(folder: Path, *rows: dict[str, Any]) -> str:
     return refusal(load, folder, *rows).removeprefix("mine.jsonl, ")
 
 
-def test_a_table_is_refused_with_what_makes_lines_of_it(tmp_path: Path) -> None:
-    assert refusal(load, tmp_path, ROW, name="mine.csv") == (
-        "mine.csv: this is a table, and labelled data is JSON lines. With pandas: "
-        "frame.to_json('labelled.jsonl', orient='records', lines=True)."
-    )
-
-
 def test_a_row_by_its_usual_names_is_read(tmp_path: Path) -> None:
     data = load(tmp_path, ROW | {"label": True, "score": 0.4})
     (reply,) = data

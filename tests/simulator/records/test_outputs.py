@@ -139,7 +139,7 @@ def test_what_cannot_be_written_after_all_does_not_cost_the_table(
 ) -> None:
     monkeypatch.setattr(command, "check_outputs", lambda *given: None)
     ended = hallulab("bench", data, "--json", data / "out", "-q")
-    assert (ended.code, ended.out.startswith("response level: 1 replies")) == (1, True)
+    assert (ended.code, ended.out.startswith("response level: 1 reply ")) == (1, True)
 
 
 @pytest.mark.parametrize("flag", ["-c", "--replay", "--record"])
