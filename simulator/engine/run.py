@@ -239,8 +239,9 @@ async def run_experiment(
         require_components_named(words, experiment, simulate)
     async with open_models(experiment, settings) as models, start_workers(settings, experiment) as workers:
         with showing("loading chatbots and detectors", settings.quiet):
-            asking = any(is_asking_model(bot.kind) for bot in experiment.chatbots) or (
-                simulate and not all(user.messages for user in select_personas(experiment, scenario))
+            asking = simulate and (
+                any(is_asking_model(bot.kind) for bot in experiment.chatbots)
+                or not all(user.messages for user in select_personas(experiment, scenario))
             )
             run = build_run(
                 experiment,
