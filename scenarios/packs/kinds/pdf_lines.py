@@ -66,7 +66,8 @@ _Part = TypeVar("_Part", Glyph, Phrase)
 def read_rows(glyphs: Sequence[Glyph]) -> list[Row]:
     """Return the rows of a page, from above."""
     groups = _group_by_height(_lower_initials(glyphs), 0.15)
-    lines = [_close_up(sorted(line, key=lambda glyph: glyph.left)) for line in groups]
+    closed = (_close_up(sorted(line, key=lambda glyph: glyph.left)) for line in groups)
+    lines = [line for line in closed if line]  # blanks alone are no line
     pieces = [piece for line in _raise_small(lines) for piece in _split(line)]
     rows = _group_by_height(_name_superscripts(pieces), 0.45)
     return [sorted(row, key=lambda piece: piece.left) for row in rows]

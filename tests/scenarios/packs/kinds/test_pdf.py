@@ -72,6 +72,12 @@ def test_a_sentence_goes_on_in_the_next_column() -> None:
     )
 
 
+def test_a_line_of_blanks_parts_paragraphs() -> None:
+    assert read([(60, 700, "It is free."), (60, 686, "   "), (60, 672, "It is open.")]).text == (
+        "It is free.\n\nIt is open."
+    )
+
+
 def test_a_table_keeps_the_columns_of_empty_cells() -> None:
     rows = [("Grain", "Sack", "Cart"), ("Rye", "4", "30"), ("Oats", "", "25"), ("", "2", "12")]
     page = [
