@@ -41,12 +41,12 @@ def test_calls_are_spread_evenly_over_four_endpoints(hallulab: CommandLine, tmp_
     with ExitStack() as stack:
         endpoints = [stack.enter_context(faulty_endpoint(0.0)) for _ in range(4)]
         for endpoint in endpoints:
-            endpoint.pause_s = 0.01
+            endpoint.pause_s = 0.05  # most of what a call takes, so that a busy machine does not decide
         ended = run(hallulab, tmp_path, *(endpoint.url for endpoint in endpoints), users=48)
     calls = healthy(endpoints)
     assert ended.code == 0
-    assert max(calls) <= 1.1 * sum(calls) / 4
-    assert min(calls) >= 0.9 * sum(calls) / 4
+    assert max(calls) <= 1.2 * sum(calls) / 4
+    assert min(calls) >= 0.8 * sum(calls) / 4
     told = re.findall(r"(http://\S+) answered (\d+) requests\.", ended.out)
     assert [(url, int(number)) for url, number in told] == [
         (endpoint.url, number) for endpoint, number in zip(endpoints, calls, strict=True)
