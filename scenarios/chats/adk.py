@@ -14,7 +14,7 @@ from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import get_object, get_text, list_in, list_objects
+from hallulab.scenarios.chats.values import get_first, get_object, get_text, list_in, list_objects
 from hallulab.scenarios.transcript import Conversation
 
 _USER = "user"
@@ -34,9 +34,9 @@ def _read_session(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
 
 
 def _has_events(value: Mapping[str, Any]) -> bool:
-    listed = value.get("events")
-    first = listed[0] if isinstance(listed, list) and listed else None
-    return isinstance(first, Mapping) and "author" in first and "parts" in get_object(first, "content")
+    first = get_first(value, "events")  # it may have nothing but a change of the state
+    named = bool({"appName", "app_name"} & value.keys())
+    return "author" in first and (named or "parts" in get_object(first, "content"))
 
 
 INFO = ChatFormat(

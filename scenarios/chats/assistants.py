@@ -11,7 +11,7 @@ from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading, place_in
 from hallulab.scenarios.chats.record import ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import FormatError, Groups, read_json_values
+from hallulab.scenarios.chats.values import FormatError, Groups, get_first, read_json_values
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
@@ -33,9 +33,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
 
 def _is_message(value: Mapping[str, Any]) -> bool:
     """Return whether an object is a message of a thread: it says so, or its text is an object."""
-    content = value.get("content")
-    first = content[0] if isinstance(content, list) and content else None
-    has_text_object = isinstance(first, Mapping) and isinstance(first.get("text"), Mapping)
+    has_text_object = isinstance(get_first(value, "content").get("text"), Mapping)
     return "role" in value and (value.get("object") == "thread.message" or has_text_object)
 
 

@@ -11,13 +11,12 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
 from hallulab.scenarios.chats.messages import read_said
-from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.reading import Reading, fold_name
 from hallulab.scenarios.chats.record import ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import convert_to_text, get_text, list_objects
+from hallulab.scenarios.chats.values import convert_to_text, get_first, get_text, list_objects
 from hallulab.scenarios.transcript import Conversation
 
-_USERS = ("user", "user_proxy")
 _WORDS = ("TextMessage", "MultiModalMessage", "ToolCallSummaryMessage", "StructuredMessage")
 
 
@@ -32,7 +31,7 @@ def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a message with role and content, and each result of a tool."""
     kind, content, source = message.get("type"), message.get("content"), str(message.get("source"))
     if kind in _WORDS:
-        role = "user" if source in _USERS else "assistant"
+        role = "user" if fold_name(source) in ("user", "userproxy") else "assistant"
         told = convert_to_text(content) if isinstance(content, Mapping) else content
         yield {"role": role, "name": source, "content": told}
     elif kind == "ToolCallRequestEvent":
@@ -45,10 +44,8 @@ def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _has_sources(value: Mapping[str, Any]) -> bool:
-    listed = value.get("messages")
-    first = listed[0] if isinstance(listed, list) and listed else None
-    kind = get_text(first, "type") or ""
-    return isinstance(first, Mapping) and "source" in first and kind.endswith(("Message", "Event"))
+    first = get_first(value, "messages")
+    return "source" in first and (get_text(first, "type") or "").endswith(("Message", "Event"))
 
 
 INFO = ChatFormat(

@@ -12,8 +12,7 @@ from hallulab.scenarios.chats import json_rows
 from hallulab.scenarios.chats.chat_format import ChatFormat, encode_json, write_lines
 from hallulab.scenarios.chats.ragas import build_ragas_lines
 from hallulab.scenarios.chats.record import Marked
-
-_NAMES = {"user_input": "input", "response": "actual_output", "retrieved_contexts": "retrieval_context"}
+from hallulab.scenarios.chats.row_kinds import DEEPEVAL
 
 
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
@@ -24,8 +23,8 @@ def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
 def _list_lines(chats: Iterable[Marked], without: frozenset[str]) -> Iterator[str]:
     before = "["
     for marked in chats:
-        for sample in build_ragas_lines(marked, without):
-            yield before + encode_json({_NAMES.get(name, name): one for name, one in sample.items()})
+        for case in build_ragas_lines(marked, without, DEEPEVAL):
+            yield before + encode_json(case)
             before = ","
     yield "]" if before == "," else "[]"
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.cells import unpack_cell
+from hallulab.scenarios.chats.message_parts import SILENT
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
 from hallulab.scenarios.chats.turns import ChatMessageRecord, read_chat_message
 from hallulab.scenarios.chats.values import get_text
@@ -73,7 +74,8 @@ def _extract_from_list(
     if value and all(isinstance(one, Mapping) and _is_message(one) for one in value):
         found = [extract_dialogue_part(one, role, wanted, levels) for one in value]
         return DialoguePart(tuple(said for part in found for said in part.said))
-    if value and all(isinstance(one, Mapping) and one.get("type") == "text" for one in value):
+    kinds = {fold_name(get_text(one, "type") or "") for one in value}
+    if "text" in kinds and kinds <= {"text", *SILENT}:
         return DialoguePart(tuple(read_chat_message({"role": role, "content": value}, "message")))
     # Batches of one request.
     return extract_dialogue_part(value[0], role, wanted, levels) if len(value) == 1 else DialoguePart()

@@ -43,7 +43,8 @@ _METADATA = fold_names("metadata meta cmetadata document_metadata location refer
 _INSIDE = (
     *_FOUND,
     *fold_names("context results result docs objects organic_results content data value items rows"),
-    *fold_names("document node payload _node_content properties entity fields _source chunk kwargs resource"),
+    *fold_names("document node text_resource payload _node_content properties entity fields _source chunk"),
+    *fold_names("kwargs resource"),
     *fold_names("retrieved_context web derived_struct_data struct_data file_search response web_pages root"),
     *fold_names("structured_content get source children"),
     *_METADATA,
@@ -63,7 +64,10 @@ _ADDRESS = _ADDRESSES | frozenset(
 """Names of a page that is only named, and not quoted."""
 _SPEAKERS = ("user", "assistant", "system", "tool", "human", "ai", "bot", "model")
 """Roles of messages; a passage may have a role of another kind."""
-_NO_WORDS = ("image", "image_url", "audio", "input_image", "input_audio", "base64", "web_search_result")
+_NO_WORDS = (
+    "image", "image_url", "audio", "input_image", "input_audio", "base64", "web_search_result",
+    "resource_link",
+)  # fmt: skip
 """Kinds of parts that have no words."""
 
 _REFERENCE = re.compile(
@@ -124,10 +128,14 @@ def extract_evidence(value: Any, name: str) -> Iterator[FoundEvidence]:
         yield FoundEvidence(convert_to_text(value), name)
 
 
-def are_messages(value: Any) -> bool:
-    """Return whether a value is a list of messages: what was said before is no evidence."""
+def find_other(value: Any) -> str | None:
+    """Return what a list has that is no evidence: `messages`, or `numbers`, as of tokens; None: it may be."""
     listed = unpack_cell(value)
-    return isinstance(listed, list) and bool(listed) and all(map(_is_message, listed))
+    if not isinstance(listed, list) or not listed:
+        return None
+    if all(map(_is_message, listed)):
+        return "messages"
+    return "numbers" if all(isinstance(one, int | float) for one in listed) else None
 
 
 def _is_message(value: Any) -> bool:

@@ -17,7 +17,14 @@ from hallulab.scenarios.chats.messages import follow_branch, read_said
 from hallulab.scenarios.chats.reading import Reading, place_in
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import Groups, get_object, get_text, list_objects, read_json_values
+from hallulab.scenarios.chats.values import (
+    Groups,
+    get_first,
+    get_object,
+    get_text,
+    list_objects,
+    read_json_values,
+)
 from hallulab.scenarios.transcript import Conversation
 
 _PARENT, _CHILDREN, _SPEAKER = "parentMessageId", "children", "isCreatedByUser"
@@ -79,9 +86,7 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_librechat(value: Mapping[str, Any]) -> bool:
     """Return whether an object is an export or a message."""
-    listed = value.get("messages")
-    first = listed[0] if isinstance(listed, list) and listed else value
-    return isinstance(first, Mapping) and _SPEAKER in first and "messageId" in first
+    return {_SPEAKER, "messageId"} <= (get_first(value, "messages") or value).keys()
 
 
 INFO = ChatFormat(

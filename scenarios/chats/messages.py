@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from hallulab.scenarios.chats.cells import is_nothing
-from hallulab.scenarios.chats.evidence import are_messages, extract_evidence, require_words
+from hallulab.scenarios.chats.evidence import extract_evidence, find_other, require_words
 from hallulab.scenarios.chats.message_parts import shorten_value
 from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import NAMES, Reading
@@ -88,6 +89,7 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
     """
     if not isinstance(listed, list):
         raise FormatError(f"{where}: must be a list of messages. Correct it, or delete the line.")
+    _check_one_conversation(listed, where)
     told = list[ChatMessageRecord]()
     # Where all were hidden, the name would say something else.
     hidden = {
@@ -106,6 +108,20 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
         else:
             told += read_chat_message(message, f"{where}.{number}", reading=reading)
     return told
+
+
+def _check_one_conversation(listed: list[Any], where: str) -> None:
+    """Raise FormatError if messages name several conversations."""
+    named = defaultdict[str, set[str]](set)
+    for one in listed:
+        for name in one if isinstance(one, Mapping) else ():
+            if name in _SESSIONS and one[name] is not None:
+                named[name].add(str(one[name]))
+            if len(named[name]) > 1:
+                raise FormatError(
+                    f"{where}: the messages are of several conversations, as `{name}` says. Give this list "
+                    "alone, or as lines: then each conversation is read."
+                )
 
 
 def _order_by_time(listed: list[Any], where: str, reading: Reading) -> list[tuple[int, Any]]:
@@ -168,8 +184,8 @@ def build_chat(
     chosen = reading.choose(tuple(names), *_BESIDE)
     told = list(said)
     passages = chosen.get("passages")
-    if passages is not None and are_messages(value[passages]):
-        reading.drop("passages", passages, "has messages, and no passages")
+    if passages is not None and (other := find_other(value[passages])):
+        reading.drop("passages", passages, f"has {other}, and no passages")
     elif passages is not None and not is_nothing(value[passages]):
         replies = [at for at, one in enumerate(told) if one.role == "assistant" and one.text]
         each = value[passages]
@@ -199,6 +215,10 @@ def _is_for_each(given: Any, count: int) -> bool:
     )
 
 
+_SESSIONS = frozenset(
+    ("session_id", "sessionId", "thread_id", "threadId", "conversation_id", "conversationId", "chatId")
+)
+"""Names of the conversation of a message in a list."""
 _BESIDE = ("session", "passages", "topic", "chatbot", "model")
 _READ = (KEY, "id", "metadata", "object", "system", "tools")
 """Names that are read elsewhere, or say nothing of the chat."""

@@ -14,7 +14,7 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recog
 from hallulab.scenarios.chats.messages import build_chat, list_unread, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.sessions import branch_off
-from hallulab.scenarios.chats.values import FormatError, list_objects
+from hallulab.scenarios.chats.values import FormatError, get_first, list_objects
 from hallulab.scenarios.transcript import Conversation
 
 _READ = ("messages", "input", "predictions", "targets", "conversation_id", "task_id", "author", "retriever")
@@ -40,9 +40,7 @@ def _read_object(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
 
 def _has_speakers(value: Mapping[str, Any]) -> bool:
     """Return whether the messages of a conversation, or those before a task, have a `speaker`."""
-    listed = value.get("messages", value.get("input"))
-    first = listed[0] if isinstance(listed, list) and listed else None
-    return isinstance(first, Mapping) and "speaker" in first
+    return "speaker" in get_first(value, "messages" if "messages" in value else "input")
 
 
 INFO = ChatFormat(

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
+from hallulab.scenarios.chats.conventions import unpack_text
 from hallulab.scenarios.chats.messages import follow_branch, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
 from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import FormatError, get_object, get_text, list_in, list_objects
+from hallulab.scenarios.chats.values import (
+    FormatError,
+    convert_to_text,
+    get_object,
+    get_text,
+    list_in,
+    list_objects,
+)
 from hallulab.scenarios.transcript import Conversation
+
+# No `<` in between: texts of many beginnings without an end take no longer.
+_TOOL = re.compile(r'<details type="tool_calls"([^<>]*)>\s*<summary>[^<]*</summary>[^<]*</details>\s*')
+"""A call of a tool, which Open WebUI writes into the reply."""
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
 
 def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
@@ -39,7 +54,14 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message with role and content, and its sources as evidence."""
     sources = list_in(message, "sources") or list_in(message, "citations")
     given = [piece for one in sources if isinstance(one, Mapping) for piece in _read_source(one)]
-    return {"role": message.get("role"), "content": message.get("content"), "documents": given}
+    content = message.get("content")
+    if isinstance(content, str) and message.get("role") == "assistant":
+        for about in _TOOL.findall(content):
+            tool = {name: html.unescape(one) for name, one in _ATTRIBUTE.findall(about)}
+            if gave := unpack_text(tool.get("result", "")):
+                given.append({"content": convert_to_text(gave), "title": tool.get("name") or "tool"})
+        content = _TOOL.sub("", content)
+    return {"role": message.get("role"), "content": content, "documents": given}
 
 
 def _read_source(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -14,11 +14,12 @@ from hallulab.scenarios.chats.chat_format import (
     require_object,
     skip_wrong,
 )
+from hallulab.scenarios.chats.dialogues import extract_dialogue_part
 from hallulab.scenarios.chats.evidence import extract_evidence
 from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns
+from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, find_evidence
 from hallulab.scenarios.chats.values import (
     FormatError,
     convert_to_text,
@@ -62,6 +63,10 @@ def _read_result(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
         reading.take("reply", "response.output")
         context = given[chosen["passages"]] if "passages" in chosen else None
         evidence = tuple(extract_evidence(unpack_cell(context), "context")) if context else ()
+        if isinstance(output, Mapping):
+            evidence = evidence or find_evidence(output, beside=True)
+            found = extract_dialogue_part(output, "assistant", reading.mapping.get("reply")).said
+            output = found[-1].text if found else output
         said.append(ChatMessageRecord("assistant", convert_to_text(output), evidence))
     provider = value.get("provider")
     model = provider.get("id") if isinstance(provider, Mapping) else provider

@@ -18,6 +18,11 @@ WHOLE_MESSAGE = ("text", "passages")
 DIALOGUE = ("messages", "passages")
 ALONE = (MESSAGE, WHOLE_MESSAGE)
 """Kinds of rows that are one message."""
+RAGAS = ("user_input", "response", "retrieved_contexts")
+DEEPEVAL = ("input", "actual_output", "retrieval_context")
+"""Names of message, reply and passages in the data sets that we write."""
+WRITTEN_BESIDE = ("conversation_id", "turn_index", "model")
+"""Names beside them, by which a row is known as ours."""
 _NUMBERED = re.compile(
     r"(?:retrieved[ _-]?)?(?:contexts?|passages?|docs?|documents?|chunks?|evidence)[ _.\[-]?\d{1,3}\]?",
     re.IGNORECASE,
@@ -54,6 +59,8 @@ def choose_columns(names: tuple[str, ...], reading: Reading) -> Columns:
     """
     kind = find_kind(names, reading)
     chosen = dict(reading.choose(names, *kind))
+    if kind == EXCHANGE and "reply" not in reading.mapping:
+        _check_data_set(names, chosen["reply"])
     chosen |= reading.choose([name for name in names if name not in chosen.values()], *BESIDE)
     if "turn" not in chosen:  # turns decide, and then two columns with times do no harm
         chosen |= reading.choose([name for name in names if name not in chosen.values()], "time")
@@ -103,7 +110,8 @@ def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
     """
     names = tuple(names)
     chosen = Reading(reading.mapping).choose
-    for kind in (EXCHANGE, MESSAGE):
+    kinds = (EXCHANGE, MESSAGE)
+    for kind in kinds if "role" not in reading.mapping else kinds[::-1]:
         found = chosen(names, *kind[:2])
         if set(kind[:2]) <= found.keys():
             if fold_name(found.get("user", "")) == "user" and "user" not in reading.mapping:
@@ -118,6 +126,18 @@ def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
         f"no column {' or '.join(NAMES[lacking][:8])} among {shorten_line(', '.join(names))}. Name the "
         f"columns in a header, or say which it is: --map {lacking}=NAME."
     )
+
+
+def _check_data_set(names: Sequence[str], reply: str) -> None:
+    """Raise FormatError if rows are of a data set to test with, whose outputs are no replies (LangSmith)."""
+    own = list(map(fold_name, names))
+    if "datasetid" in own and fold_name(reply) in ("output", "outputs") and not any(
+        name.startswith(("reference", "expected")) for name in own
+    ):  # fmt: skip
+        raise FormatError(
+            f"a row of a data set (`dataset_id`): its `{reply}` may be the answer to compare with, and no "
+            f"reply. Export the runs of an experiment, or say that it is the reply: --map reply={reply}."
+        )
 
 
 def _check_user(names: Sequence[str], user: str) -> None:

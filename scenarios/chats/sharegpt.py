@@ -22,7 +22,7 @@ from hallulab.scenarios.chats.messages import build_message_line, collect_messag
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.chats.turns import ChatMessageRecord, says_role
-from hallulab.scenarios.chats.values import get_text
+from hallulab.scenarios.chats.values import get_first, get_text
 from hallulab.scenarios.transcript import Conversation
 
 _ROLES = {"user": "human", "assistant": "gpt"}
@@ -50,9 +50,8 @@ def build_sharegpt_line(marked: Marked, without: frozenset[str]) -> dict[str, An
 
 def _has_messages(value: Mapping[str, Any]) -> bool:
     """Return whether an object has messages, and not conversations of some other export."""
-    listed = value.get("conversations")
-    first = listed[0] if isinstance(listed, list) and listed else None
-    return "conversations" in value and not (isinstance(first, Mapping) and not says_role(first))
+    first = get_first(value, "conversations")
+    return "conversations" in value and (not first or says_role(first))
 
 
 INFO = ChatFormat(

@@ -73,6 +73,7 @@ def _read_row(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[Trac
         name=name,
         given=_get(own, ROW_GIVEN),
         gave=_get(own, ROW_GAVE),
+        beside=own.get("metadata"),
         session=found["session"],
         model=found["model"],
         names={

@@ -58,6 +58,8 @@ class TraceSpan(Frozen):
     """Its input: a text, messages, or an object with either."""
     gave: Any = None
     """Its output, likewise; of `evidence`: the passages found."""
+    beside: Any = None
+    """Its metadata, which may have the passages."""
     system: Any = None
     """Instructions to the model, where they stand apart."""
     session: str | None = None
@@ -272,9 +274,10 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
 
 
 def _find_beside(spans: Sequence[TraceSpan], reading: Reading) -> tuple[FoundEvidence, ...]:
-    """Return the passages that the root span has beside its reply, or beside the message."""
+    """Return the passages that the root span has beside its reply, beside the message, or as metadata."""
     for span in spans:
-        for what, given in (("reply", span.gave), ("user", span.given)) if span.root else ():
+        places = (("reply", span.gave), ("user", span.given), ("metadata", span.beside))
+        for what, given in places if span.root else ():
             value = unpack_cell(given)
             with suppress(FormatError):  # names of passages are no evidence, and no flaw of a trace
                 if isinstance(value, Mapping) and (found := find_evidence(value, beside=True)):

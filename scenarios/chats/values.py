@@ -87,6 +87,13 @@ def get_object(value: Any, key: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def get_first(value: Any, key: str) -> Mapping[str, Any]:
+    """Return the first member of the list under a key of an object, if it is an object; else an empty one."""
+    listed = value.get(key) if isinstance(value, Mapping) else None
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return first if isinstance(first, Mapping) else {}
+
+
 def list_objects(value: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """Return the objects of the list under a key, without its other members.
 
