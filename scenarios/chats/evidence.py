@@ -22,20 +22,20 @@ from itertools import chain, zip_longest
 from math import isfinite
 from typing import Any, NamedTuple
 
-from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
+from hallulab.scenarios.chats.cells import count_words, is_nothing, unpack_cell
 from hallulab.scenarios.chats.reading import fold_keys, fold_names
 from hallulab.scenarios.chats.values import FormatError, convert_to_text
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Passage
 
-WORDS = fold_names("text content page_content chunk_text passage chunk body snippet raw_content")
+WORDS = fold_names("text content page_content chunk_text passage chunk body snippet raw_content markdown")
 """Names of the words of a piece; last of all those of `document`, which is a name, too."""
 _COLUMNS = (*WORDS, *fold_names("passage_text texts contents sentences paragraphs"))
 """Names of a column of words, in an object of columns as Hugging Face's `datasets` write lists of objects."""
 _FOUND = fold_names(
     "documents passages chunks matches hits points citations retrieval_results retrieved_references "
     "source_nodes grounding_chunks extractive_segments extractive_answers snippets search_results "
-    "retrieved_documents retrieved_contexts contexts"
+    "retrieved_documents retrieved_contexts contexts organic result_items data_array"
 )
 """Names of lists of pieces; an empty one is an empty result."""
 _METADATA = fold_names("metadata meta cmetadata document_metadata location reference attributes")
@@ -44,7 +44,7 @@ _INSIDE = (
     *_FOUND,
     *fold_names("context results result docs objects organic_results content data value items rows"),
     *fold_names("document node text_resource payload _node_content properties entity fields _source chunk"),
-    *fold_names("kwargs resource"),
+    *fold_names("kwargs resource document_excerpt"),
     *fold_names("retrieved_context web derived_struct_data struct_data file_search response web_pages root"),
     *fold_names("structured_content get source children"),
     *_METADATA,
@@ -52,7 +52,7 @@ _INSIDE = (
 """Names of a list or object in which pieces stand, in the order in which they are looked at."""
 _NAMES = fold_names(
     "document source source_id doc_uri source_uri file_path file_name file uri x-amz-bedrock-kb-source-uri "
-    "title url link path source_display_name document_name name"
+    "title url link path source_display_name document_name document_title name"
 )
 _DOCUMENT_IDS = fold_names("document_id doc_id file_id parent_id")
 _IDS = fold_names("id uuid chunk_id node_id doc_id document_id custom_id")
@@ -249,7 +249,7 @@ def _convert_row(row: list[Any]) -> Any:
     texts = [one for one in row if isinstance(one, str)]
     if not texts or not any(isinstance(one, int | float) for one in row):
         return row
-    words = [one for one in texts if len(one.split()) > 1] or texts
+    words = [one for one in texts if count_words(one) > 1] or texts
     about = next((one for one in row if isinstance(one, Mapping)), None)
     return {
         "documents": words,
@@ -282,7 +282,7 @@ def _extract_from_object(
     if own.keys() <= _ADDRESS and own.keys() & _ADDRESSES:
         return []
     document = own.get("document")
-    if not isinstance(document, str) or len(document.split()) < 2:
+    if not isinstance(document, str) or count_words(document) < 2:
         return None
     return _extract_from_text(document, around._replace(objects=({**own, "document": None},)), levels - 1)
 

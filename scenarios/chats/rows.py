@@ -16,7 +16,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hallulab.scenarios.chats.cells import holds_words, is_nothing, unpack_cell
+from hallulab.scenarios.chats.cells import count_words, holds_words, is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ReadChat
 from hallulab.scenarios.chats.conventions import unpack_text
 from hallulab.scenarios.chats.evidence import (
@@ -335,7 +335,7 @@ def _read_passages(value: Any, columns: Columns, reading: Reading) -> list[Found
         return []
     if isinstance(found, Mapping) and all(isinstance(one, str) for one in found.values()):
         known = any(fold_name(name) in WORDS for name in found)
-        if not known and all(len(one.split()) > 2 for one in found.values()):
+        if not known and all(count_words(one) > 2 for one in found.values()):
             found = [{"source": name, "text": text} for name, text in found.items()]
     deepeval = fold_name(names["passages"]), fold_name(names.get("reply", ""))
     if isinstance(found, str) and "|" in found and deepeval == ("retrievalcontext", "actualoutput"):

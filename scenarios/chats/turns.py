@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hallulab.scenarios.chats.cells import is_nothing
+from hallulab.scenarios.chats.cells import count_words, is_nothing
 from hallulab.scenarios.chats.evidence import (
     WORDS,
     FoundEvidence,
@@ -377,4 +377,4 @@ def _find_quoted(given: Any, key: str) -> tuple[FoundEvidence, ...]:
 
 def _is_told(given: Any) -> bool:
     """Return whether a value is a list of pieces, or a text of several words."""
-    return isinstance(given, list) or (isinstance(given, str) and len(given.split()) > 2)
+    return isinstance(given, list) or (isinstance(given, str) and count_words(given) > 2)

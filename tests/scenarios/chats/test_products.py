@@ -178,6 +178,14 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
          for at, one in ((1, BOT), (0, USER))],
         None, BARE,
     ),
+    "passages beside a reply, in a script without spaces": (
+        "a.jsonl", [{"question": "费用?", "answer": {"answer": "五百", "context": "费用是二百卢比。"}}], None,
+        [[("费用?", "五百", ["费用是二百卢比。"])]],
+    ),
+    "a user's name beside a reply, in such a script": (
+        "a.jsonl", [{"question": "费用?", "answer": {"answer": "五百", "context": "李明"}}], None,
+        [[("费用?", "五百", [])]],
+    ),
     "a mapping of who speaks, where rows have an input, too": (
         "a.jsonl",
         [{"type": "user_message", "input": "", "output": Q}, {"type": "bot", "input": "", "output": A}],
