@@ -29,6 +29,8 @@ _ENDS = {
 }
 """Ends of names that programs invent: `final_answer`."""
 _CALL = {"args", "kwargs"}
+_FAILED = {"error", "errors", "exception", "detail", "status"}
+"""Names under which nothing is said to the user."""
 _DEEPEST = 8
 
 
@@ -95,7 +97,7 @@ def _extract_from_object(
         return _extract_from_call(own, role, wanted, levels)
     keys = [fold_name(key) for key in _KEYS[role]]
     ends = [key for key in own if key.endswith(_ENDS[role]) and key not in keys]
-    only = list(own) if len(own) == 1 else []
+    only = list(own) if len(own) == 1 and not own.keys() & _FAILED else []
     for key in ([fold_name(wanted)] if wanted else []) + keys + (ends if len(ends) == 1 else only):
         if own.get(key) and not isinstance(own[key], int | float):
             found = extract_dialogue_part(own[key], role, wanted, levels)

@@ -8,14 +8,13 @@ evidence; in older versions, spans whose name says that they retrieve.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object
-from hallulab.scenarios.chats.conventions import Kind, read_text
+from hallulab.scenarios.chats.conventions import RETRIEVES, Kind, read_text
 from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
 from hallulab.scenarios.chats.span_files import is_span_row
@@ -25,7 +24,6 @@ from hallulab.scenarios.chats.values import FormatError, get_first, get_object, 
 _KINDS: Mapping[str, Kind] = {
     "RETRIEVER": "evidence", "TOOL": "evidence", "GENERATION": "model", "AGENT": "agent",
 }  # fmt: skip
-_RETRIEVES = re.compile(r"retriev|search|rerank", re.IGNORECASE)
 _TRACE = {"sessionid", "projectid", "traceid", "timestamp"}
 
 
@@ -90,7 +88,7 @@ def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Ite
 def _build_span(own: Mapping[str, Any], trace: str, is_alone: bool) -> TraceSpan:
     """Return an observation; without what its trace says, it tells by its parent whether it is the root."""
     type, name = str(own.get("type")).upper(), str(own.get("name") or "")
-    retrieves = type == "SPAN" and bool(_RETRIEVES.search(name))
+    retrieves = type == "SPAN" and RETRIEVES.search(name)
     kind: Kind = "evidence" if retrieves else _KINDS.get(type, "other")
     return TraceSpan(
         trace=trace,

@@ -7,7 +7,6 @@ its times, its input and its output.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
-from hallulab.scenarios.chats.conventions import Kind, read_text
+from hallulab.scenarios.chats.conventions import RETRIEVES, Kind, read_text
 from hallulab.scenarios.chats.csv import find_encoding, find_separator, read_cells
 from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import Reading, fold_keys, fold_names
@@ -42,7 +41,6 @@ _KINDS: Mapping[str, Kind] = {
     "retriever": "evidence", "retrieval": "evidence", "reranker": "evidence", "tool": "evidence",
     "agent": "agent",
 }  # fmt: skip
-_RETRIEVES = re.compile(r"retriev|search|rerank", re.IGNORECASE)
 _FIRST = 65_536
 
 
@@ -52,12 +50,12 @@ def _read_row(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[Trac
     if trace is None:
         raise FormatError("a span names no trace. Export it with its `trace_id`.")
     found = {what: read_text(_get(own, known)) for what, known in _NAMES.items()}
-    name = (found["name"] or "").rpartition("/")[2]
-    attributes = unpack_cell(own.get("spanattributes"))
+    attributes = unpack_cell(own.get("spanattributes"))  # of Braintrust
+    name = (found["name"] or get_text(attributes, "name") or "").rpartition("/")[2]
     kind_name = own.get("runtype") or own.get("type") or get_text(attributes, "type")
     kind = _KINDS.get(str(kind_name).casefold())
     if kind is None:
-        kind = "evidence" if _RETRIEVES.search(name) else "other"
+        kind = "evidence" if RETRIEVES.search(name) else "other"
     gave = "passages" if kind == "evidence" else "reply"
     told = {
         "user": ROW_GIVEN, gave: ROW_GAVE, "session": _NAMES["session"], "time": _NAMES["start"],

@@ -68,6 +68,21 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
     "Langfuse, a user's place as metadata": (
         "a.jsonl", [{**TRACE, "metadata": {"context": {"user": "u"}}}], None, BARE,
     ),
+    "Langfuse, a research agent": (
+        "a.jsonl",
+        [{**TRACE, "observations": [{"type": "SPAN", "name": "research-agent", "input": Q, "output": A}]}],
+        None, BARE,
+    ),
+    "Langfuse, a request that failed": (
+        "a.jsonl", [TRACE, {**TRACE, "id": "u", "output": {"error": "timeout"}}], None, [*BARE, []],
+    ),
+    "Braintrust, whose spans have their names inside": (
+        "a.jsonl",
+        [{"span_id": "1", "root_span_id": "1", "span_parents": None, "input": Q, "output": A},
+         {"span_id": "2", "root_span_id": "1", "span_parents": ["1"], "input": Q, "output": [P],
+          "span_attributes": {"name": "retrieve", "type": "function"}}],
+        None, ONE,
+    ),
     "an experiment of LangSmith": ("a.jsonl", [{**EXAMPLE, "reference_outputs": {"answer": B}}], None, BARE),
     "a data set of LangSmith, if the user says so": ("a.jsonl", [EXAMPLE], "reply=outputs", BARE),
     "an experiment of Phoenix": (
