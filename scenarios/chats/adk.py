@@ -10,10 +10,8 @@ from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import get_first, get_object, get_text, list_in, list_objects
 from hallulab.scenarios.transcript import Conversation
 
@@ -29,8 +27,7 @@ def _read_session(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
             continue
         role = _USER if author == _USER else "assistant"
         messages.append({"role": role, "name": author, "content": parts})
-    about = ChatContext(id=get_text(value, "id"))
-    return build_conversation(build_turns(read_said(messages, "events", reading)), about, name)
+    return build_said(messages, "events", reading, name, get_text(value, "id"))
 
 
 def _has_events(value: Mapping[str, Any]) -> bool:

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, ReadChat, recognize_object, require_object
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    ReadChat,
+    recognize_object,
+    require_object,
+    skip_wrong,
+)
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import FormatError, Groups, get_first, read_json_values
+from hallulab.scenarios.chats.values import Groups, get_first, read_json_values
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
@@ -23,12 +27,9 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
             groups.add(str(message.get("thread_id") or "thread-1"), 0.0, line, {"place": place, **message})
         for thread, parts in groups:
             place = parts[0].value["place"]
-            try:
-                said = read_said([part.value for part in parts], "messages", reading)
-                one = build_conversation(build_turns(said), ChatContext(id=thread), thread)
+            with skip_wrong(reading, place):
+                one = build_said([part.value for part in parts], "messages", reading, thread)
                 yield ReadChat(place_in(path, place), one)
-            except FormatError as error:
-                reading.skip(FormatError(str(error), place), place)
 
 
 def _is_message(value: Mapping[str, Any]) -> bool:

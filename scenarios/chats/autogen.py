@@ -10,10 +10,8 @@ from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading, fold_name
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import convert_to_text, get_first, get_text, list_objects
 from hallulab.scenarios.transcript import Conversation
 
@@ -23,8 +21,7 @@ _WORDS = ("TextMessage", "MultiModalMessage", "ToolCallSummaryMessage", "Structu
 def _read_result(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     """Make a conversation of what agents said; their thoughts, and what ends them, are no words."""
     messages = [one for message in list_objects(value, "messages") for one in _convert(message)]
-    turns = build_turns(read_said(messages, "messages", reading))
-    return build_conversation(turns, ChatContext(id=get_text(value, "id")), name)
+    return build_said(messages, "messages", reading, name, get_text(value, "id"))
 
 
 def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import Groups, list_in, read_json_values
 
 _ROLES = {"0": "bot", "1": "user", "skill": "bot"}
@@ -35,8 +33,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
             with skip_wrong(reading, place):
                 read_all = (_read_activity(part.value["activity"], reading) for part in parts)
                 messages = [message for message in read_all if message is not None]
-                said = read_said(messages, "activities", reading)
-                one = build_conversation(build_turns(said), ChatContext(id=name), name)
+                one = build_said(messages, "activities", reading, name)
                 yield ReadChat(place_in(path, place), one)
 
 

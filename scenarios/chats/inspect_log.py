@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import get_text, read_json_values
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import open_to_read
@@ -72,13 +70,10 @@ def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _read_sample(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
-    said = read_said(value.get("messages"), "messages", reading)
     id, epoch = value.get("id"), value.get("epoch")
-    about = ChatContext(
-        id=None if id in (None, "") else f"{id}" if epoch in (None, 1) else f"{id}-epoch-{epoch}",
-        model=get_text(value.get("output"), "model") or MODEL,
-    )
-    return build_conversation(build_turns(said), about, name)
+    own = None if id in (None, "") else f"{id}" if epoch in (None, 1) else f"{id}-epoch-{epoch}"
+    model = get_text(value.get("output"), "model")
+    return build_said(value.get("messages"), "messages", reading, name, own, model)
 
 
 def recognize(start: FileStart) -> bool:

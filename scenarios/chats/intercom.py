@@ -15,10 +15,9 @@ from hallulab.scenarios.chats.chat_format import (
     require_object,
     skip_wrong,
 )
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.conventions import read_text
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import get_object, list_in, read_json_values
 from hallulab.scenarios.transcript import Conversation
 
@@ -45,17 +44,12 @@ def _read_conversation(value: Mapping[str, Any], name: str, reading: Reading) ->
     public = [one for one in told if one.get("part_type") not in _INTERNAL]
     for _ in range(len(told) - len(public)):
         reading.count("Internal notes left out")
-    said = read_said([_convert(one) for one in public], "conversation_parts", reading)
-    id = value.get("id")
-    about = ChatContext(id=str(id) if isinstance(id, str | int) and str(id) else None)
-    return build_conversation(build_turns(said), about, name)
-
-
-def _convert(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message with role and content, which is HTML there."""
-    kind = get_object(part, "author").get("type")
-    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", str(part["body"])))).strip()
-    return {"role": _ROLES.get(str(kind), kind), "content": text}
+    said = []
+    for part in public:
+        kind = get_object(part, "author").get("type")
+        text = html.unescape(_TAG.sub("", _BREAK.sub("\n", str(part["body"])))).strip()
+        said.append({"role": _ROLES.get(str(kind), kind), "content": text})
+    return build_said(said, "conversation_parts", reading, name, read_text(value.get("id")))
 
 
 INFO = ChatFormat(

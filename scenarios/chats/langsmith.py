@@ -65,16 +65,13 @@ def read_langsmith_spans(
         yield from read_langsmith_spans(inner, left_out, levels - 1)
 
 
-def _is_run(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is a run, or has runs."""
-    return {"run_type", "inputs"} <= (get_first(value, "runs") or value).keys()
-
-
 INFO = ChatFormat(
     name="langsmith",
     about="runs of LangSmith",
     endings=(".jsonl", ".json"),
     read=partial(read_traces, read=read_langsmith_spans),
-    recognize=recognize_object(_is_run),
+    recognize=recognize_object(
+        lambda value: {"run_type", "inputs"} <= (get_first(value, "runs") or value).keys()
+    ),
     rank=0,
 )

@@ -81,6 +81,14 @@ def read_messages(
     return build_chat(value, names, said, name, reading)
 
 
+def build_said(
+    listed: Any, where: str, reading: Reading, name: str, id: str | None = None, model: str | None = None
+) -> Conversation:
+    """Make a conversation of a list of messages (`read_said`), which has its identifier `id`, else `name`."""
+    about = ChatContext(id=id, model=model or MODEL)
+    return build_conversation(build_turns(read_said(listed, where, reading)), about, name)
+
+
 def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageRecord]:
     """Return what the messages of a list say, in the order of their times where all have one.
 

@@ -38,16 +38,13 @@ def _read_object(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     return one if given < 1 else branch_off(one, str(value.get("conversation_id") or task), given)
 
 
-def _has_speakers(value: Mapping[str, Any]) -> bool:
-    """Return whether the messages of a conversation, or those before a task, have a `speaker`."""
-    return "speaker" in get_first(value, "messages" if "messages" in value else "input")
-
-
 INFO = ChatFormat(
     name="mtrag",
     about="conversations of MTRAG, and its tasks with predictions",
     endings=(".json", ".jsonl"),
     read=partial(read_objects, convert=_read_object),
-    recognize=recognize_object(_has_speakers),
+    recognize=recognize_object(
+        lambda value: "speaker" in get_first(value, "messages" if "messages" in value else "input")
+    ),
     rank=0,
 )

@@ -11,10 +11,8 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
 from hallulab.scenarios.chats.conventions import unpack_text
-from hallulab.scenarios.chats.messages import follow_branch, read_said
+from hallulab.scenarios.chats.messages import build_said, follow_branch
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import (
     FormatError,
     convert_to_text,
@@ -43,11 +41,10 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
         messages = [nodes[id] for id in path]
     else:
         messages = list_objects(chat, "messages")
-    said = read_said([_convert(one) for one in messages], "messages", reading)
     models = (get_text(one, "model") for one in messages)
     id = get_text(value if value.get("id") else chat, "id")
-    about = ChatContext(id=id, model=next(filter(None, models), MODEL))
-    return build_conversation(build_turns(said), about, name)
+    said = [_convert(one) for one in messages]
+    return build_said(said, "messages", reading, name, id, next(filter(None, models), None))
 
 
 def _convert(message: Mapping[str, Any]) -> dict[str, Any]:

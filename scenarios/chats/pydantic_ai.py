@@ -16,10 +16,8 @@ from hallulab.scenarios.chats.chat_format import (
     require_object,
     skip_wrong,
 )
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import (
     convert_to_text,
     get_first,
@@ -58,9 +56,8 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
             models.setdefault(id, model)
     for id, messages in chats.items():
         with skip_wrong(reading, f"conversation {id}"):
-            turns = build_turns(read_said(messages, "messages", reading))
-            about = ChatContext(id=id, model=models.get(id, MODEL))
-            yield ReadChat(str(path), build_conversation(turns, about, id))
+            one = build_said(messages, "messages", reading, id, None, models.get(id))
+            yield ReadChat(str(path), one)
 
 
 def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -48,18 +48,18 @@ def build_sharegpt_line(marked: Marked, without: frozenset[str]) -> dict[str, An
     return {**build_message_line(marked, without, "conversations", said), "system": system}
 
 
-def _has_messages(value: Mapping[str, Any]) -> bool:
-    """Return whether an object has messages, and not conversations of some other export."""
-    first = get_first(value, "conversations")
-    return "conversations" in value and (not first or says_role(first))
-
-
 INFO = ChatFormat(
     name="sharegpt",
     about="lines of ShareGPT, as LLaMA-Factory and axolotl read",
     endings=(".jsonl", ".json"),
     read=partial(read_objects, convert=read_sharegpt),
-    recognize=recognize_object(_has_messages),
+    # Conversations of other exports have messages in them.
+    recognize=recognize_object(
+        lambda value: (
+            "conversations" in value
+            and (not (first := get_first(value, "conversations")) or says_role(first))
+        )
+    ),
     write=write,
     for_training=True,
     rank=2,

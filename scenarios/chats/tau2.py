@@ -16,10 +16,8 @@ from hallulab.scenarios.chats.chat_format import (
     require_object,
     skip_wrong,
 )
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import get_object, get_text, list_in, read_json_values
 
 
@@ -27,14 +25,13 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each simulation."""
     for place, _, file in read_json_values(path):
         results = require_object(file)
-        model = get_text(get_object(get_object(results, "info"), "agent_info"), "llm") or MODEL
+        model = get_text(get_object(get_object(results, "info"), "agent_info"), "llm")
         for number, simulation in enumerate(list_in(results, "simulations"), start=1):
             where = f"{place}, simulation {number}"
             with skip_wrong(reading, where):
                 value = require_object(simulation)
-                said = read_said(list(_list_messages(value.get("messages"), reading)), "messages", reading)
-                about = ChatContext(id=get_text(value, "id"), model=model)
-                one = build_conversation(build_turns(said), about, f"simulation-{number}")
+                said, name = list(_list_messages(value.get("messages"), reading)), f"simulation-{number}"
+                one = build_said(said, "messages", reading, name, get_text(value, "id"), model)
                 yield ReadChat(f"{path}, {where}", one)
 
 
