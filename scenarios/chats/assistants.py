@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
@@ -15,7 +14,7 @@ from hallulab.scenarios.chats.chat_format import (
 )
 from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.values import Groups, get_first, read_json_values
+from hallulab.scenarios.chats.values import Groups, get_first, get_object, read_json_values
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
@@ -32,17 +31,20 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
                 yield ReadChat(place_in(path, place), one)
 
 
-def _is_message(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is a message of a thread: it says so, or its text is an object."""
-    has_text_object = isinstance(get_first(value, "content").get("text"), Mapping)
-    return "role" in value and (value.get("object") == "thread.message" or has_text_object)
-
-
 INFO = ChatFormat(
     name="assistants",
     about="messages of threads of OpenAI's Assistants API",
     endings=(".json", ".jsonl"),
     read=read,
-    recognize=recognize_object(_is_message),
+    # Its text is an object.
+    recognize=recognize_object(
+        lambda value: (
+            "role" in value
+            and (
+                value.get("object") == "thread.message"
+                or bool(get_object(get_first(value, "content"), "text"))
+            )
+        )
+    ),
     rank=0,
 )

@@ -40,16 +40,16 @@ def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"role": "tool", "name": "memory", "content": content}
 
 
-def _has_sources(value: Mapping[str, Any]) -> bool:
-    first = get_first(value, "messages")
-    return "source" in first and (get_text(first, "type") or "").endswith(("Message", "Event"))
-
-
 INFO = ChatFormat(
     name="autogen",
     about="results of AutoGen's agents and teams",
     endings=(".json", ".jsonl"),
     read=partial(read_objects, convert=_read_result),
-    recognize=recognize_object(_has_sources),
+    recognize=recognize_object(
+        lambda value: (
+            "source" in (first := get_first(value, "messages"))
+            and (get_text(first, "type") or "").endswith(("Message", "Event"))
+        )
+    ),
     rank=0,
 )

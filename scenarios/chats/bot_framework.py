@@ -14,7 +14,7 @@ from typing import Any
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
 from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.values import Groups, list_in, read_json_values
+from hallulab.scenarios.chats.values import Groups, get_object, get_text, list_in, read_json_values
 
 _ROLES = {"0": "bot", "1": "user", "skill": "bot"}
 
@@ -27,7 +27,8 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
                 listed = list_in(value, "activities") if "activities" in require_object(value) else [value]
                 name = f"chat-{number}" if "activities" in value else "chat-1"
                 for activity in map(require_object, listed):
-                    groups.add(_find_id(activity) or name, 0.0, line, {"place": place, "activity": activity})
+                    id = get_text(get_object(activity, "conversation"), "id")
+                    groups.add(id or name, 0.0, line, {"place": place, "activity": activity})
         for name, parts in groups:
             place = parts[0].value["place"]
             with skip_wrong(reading, place):
@@ -35,13 +36,6 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
                 messages = [message for message in read_all if message is not None]
                 one = build_said(messages, "activities", reading, name)
                 yield ReadChat(place_in(path, place), one)
-
-
-def _find_id(activity: Mapping[str, Any]) -> str | None:
-    """Return the conversation's identifier."""
-    conversation = activity.get("conversation")
-    id = conversation.get("id") if isinstance(conversation, Mapping) else None
-    return id if isinstance(id, str) and id else None
 
 
 def _read_activity(activity: Mapping[str, Any], reading: Reading) -> dict[str, Any] | None:

@@ -104,6 +104,7 @@ def skip_wrong(reading: Reading, place: str) -> Iterator[None]:
     except NoWordsError:
         reading.count("Conversations left out, because a message has only parts without words")
     except FormatError as error:
+        place = error.place or place
         reading.skip(FormatError(str(error), place), place)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
 from hallulab.scenarios.chats.messages import build_said, follow_branch
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.values import FormatError, get_object, get_text
+from hallulab.scenarios.chats.values import FormatError, get_object, get_text, list_objects
 from hallulab.scenarios.transcript import Conversation
 
 _SILENT = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context", "system_error")
@@ -38,8 +38,10 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
 
 def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a message with role and content; None: it says nothing to the other side."""
-    if fragments := message.get("fragments"):
-        return _convert_fragments(fragments)
+    if message.get("fragments"):  # of DeepSeek; they say who speaks, and thoughts are no words
+        known = [one for one in list_objects(message, "fragments") if one.get("type") in _FRAGMENTS]
+        told = [text for one in known if (text := get_text(one, "content"))]
+        return {"role": _FRAGMENTS[known[0]["type"]], "content": told} if told else None
     author, content = message.get("author"), message.get("content")
     if not isinstance(author, Mapping) or not isinstance(content, Mapping):
         return None
@@ -53,14 +55,6 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
     if role == "assistant" and message.get("recipient") not in (None, "all"):
         return {"role": role, "content": None, "tool_calls": [{"to": message["recipient"], "content": told}]}
     return {"role": role, "content": told, "name": author.get("name")}
-
-
-def _convert_fragments(fragments: Any) -> dict[str, Any] | None:
-    """Return a message of DeepSeek, whose fragments say who speaks; its thoughts are no words."""
-    listed = fragments if isinstance(fragments, list) else []
-    known = [one for one in listed if isinstance(one, Mapping) and one.get("type") in _FRAGMENTS]
-    told = [text for one in known if (text := get_text(one, "content"))]
-    return {"role": _FRAGMENTS[known[0]["type"]], "content": told} if told else None
 
 
 def _convert_part(part: Any) -> Any:

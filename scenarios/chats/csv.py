@@ -17,8 +17,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, encode_json, write_lines
-from hallulab.scenarios.chats.otel import parse_timestamp
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    FileStart,
+    ReadChat,
+    encode_json,
+    skip_wrong,
+    write_lines,
+)
 from hallulab.scenarios.chats.reading import Reading, is_known
 from hallulab.scenarios.chats.record import (
     Marked,
@@ -28,6 +34,7 @@ from hallulab.scenarios.chats.record import (
     read_about,
 )
 from hallulab.scenarios.chats.row_kinds import find_kind, is_header
+from hallulab.scenarios.chats.row_order import read_row_place
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows, require_unique
 from hallulab.scenarios.chats.values import FormatError, Groups, open_chats
 from hallulab.scenarios.errors import UsageError
@@ -138,10 +145,13 @@ def read_cells(path: Path, reading: Reading, *, chats: bool = True) -> Iterator[
         skipped = int(
             bool(head) and head[0].lower().startswith("sep=") and len(head[0].strip()) <= len("sep=;")
         )
-        spaced = _has_spaces(head[skipped:], separator)
+        # People who type tables put a space after each separator.
+        first = head[skipped] if head[skipped:] else ""
+        parts = first.split(separator)[1:] if first[:1] not in ("{", "[") and separator != "\t" else []
+        spaced = bool(parts) and all(part.startswith(" ") for part in parts)
         records = _split_records(chain(head[skipped:], lines), separator, skipped, spaced)
         # A table of Markdown has bars at both ends, and dashes below its head.
-        framed = separator == "|" and bool(head[skipped:]) and head[skipped].startswith("|")
+        framed = separator == "|" and first.startswith("|")
         if framed:
             records = _read_framed(records)
         _, header = next(records, ("", []))
@@ -179,12 +189,6 @@ def _read_framed(
             if all(cell.strip(":-") == "" for cell in cells) and any(cells):
                 continue
         yield place, cells
-
-
-def _has_spaces(head: Sequence[str], separator: str) -> bool:
-    """Return whether a space follows each separator of a header, as people type tables."""
-    parts = head[0].split(separator)[1:] if head and head[0][:1] not in ("{", "[") else []
-    return separator != "\t" and bool(parts) and all(part.startswith(" ") for part in parts)
 
 
 def _split_records(
@@ -278,19 +282,16 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     with Groups() as groups:
         for row in rows:
             cells = {name: cell.removeprefix("'") for name, cell in row.cells.items()}
-            at = parse_timestamp(cells["turn"].strip())
+            at = read_row_place(cells["turn"], None).at
             if at is None:
                 wrong = FormatError(f"{cells['turn'][:40]!r} is no turn. Give its number.", row.place)
                 reading.skip(wrong, row.place)
                 continue
             groups.add(cells["conversation"], at, row.line, cells)
         for name, parts in groups:
-            try:
+            with skip_wrong(reading, place := f"line {parts[0].line}"):
                 conversation = _build_conversation(name, [part.value for part in parts], reading)
-                yield ReadChat(f"{path}, line {parts[0].line}", conversation)
-            except FormatError as error:
-                place = f"line {parts[0].line}"
-                reading.skip(FormatError(str(error), place), place)
+                yield ReadChat(f"{path}, {place}", conversation)
 
 
 def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading) -> Conversation:

@@ -133,17 +133,10 @@ def find_other(value: Any) -> str | None:
     listed = unpack_cell(value)
     if not isinstance(listed, list) or not listed:
         return None
-    if all(map(_is_message, listed)):
+    spoken = [one for one in listed if isinstance(one, Mapping) and {"content", "parts"} & one.keys()]
+    if len(spoken) == len(listed) and all(str(one.get("role")).casefold() in _SPEAKERS for one in spoken):
         return "messages"
     return "numbers" if all(isinstance(one, int | float) for one in listed) else None
-
-
-def _is_message(value: Any) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and str(value.get("role")).casefold() in _SPEAKERS
-        and ("content" in value or "parts" in value)
-    )
 
 
 def require_words(found: Sequence[FoundEvidence], name: str) -> None:

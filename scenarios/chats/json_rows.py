@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.row_kinds import is_header
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows
 from hallulab.scenarios.chats.turns import find_role, unwrap_langchain
-from hallulab.scenarios.chats.values import FormatError, convert_to_text, read_json_values
+from hallulab.scenarios.chats.values import convert_to_text, read_json_values
 
 NAME = "json-rows"
 _LETTA = ("tool_return", "tool_call", "reasoning")
@@ -27,10 +27,8 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
 
 def _read_objects(path: Path, reading: Reading) -> Iterator[PlacedRow]:
     for place, line, value in read_json_values(path, reading.skip):
-        try:
+        with skip_wrong(reading, place):
             yield PlacedRow(place, line, _flatten(require_object(value), reading.mapping))
-        except FormatError as error:
-            reading.skip(FormatError(str(error), place), place)
 
 
 def recognize(start: FileStart) -> bool:

@@ -15,8 +15,8 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object
 from hallulab.scenarios.chats.conventions import RETRIEVES, Kind, read_text
-from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
+from hallulab.scenarios.chats.row_order import read_timestamp
 from hallulab.scenarios.chats.span_files import is_span_row
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, get_first, get_object, list_objects

@@ -11,7 +11,6 @@ from typing import Any
 from hallulab.scenarios.chats.cells import is_nothing
 from hallulab.scenarios.chats.evidence import extract_evidence, find_other, require_words
 from hallulab.scenarios.chats.message_parts import shorten_value
-from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import NAMES, Reading
 from hallulab.scenarios.chats.record import (
     CHATBOT,
@@ -27,7 +26,7 @@ from hallulab.scenarios.chats.record import (
     read_about,
 )
 from hallulab.scenarios.chats.replies import is_item, read_items, read_reply
-from hallulab.scenarios.chats.row_order import RowPlace, read_row_place
+from hallulab.scenarios.chats.row_order import RowPlace, read_row_place, read_timestamp
 from hallulab.scenarios.chats.turns import (
     SYSTEM,
     ChatMessageRecord,

@@ -95,11 +95,8 @@ def is_header(names: Iterable[str], mapping: Mapping[str, str] | None = None) ->
 def is_later_header(names: Iterable[str], mapping: Mapping[str, str] | None = None) -> bool:
     """Return whether a row that is not the first may be a header: it has the names, and no sentences."""
     listed = list(names)
-    return is_header(listed, mapping) and not any(map(_is_sentence, listed))
-
-
-def _is_sentence(name: str) -> bool:
-    return name.endswith(_ENDS) or len(name.split()) > _MOST_WORDS
+    sentences = (name.endswith(_ENDS) or len(name.split()) > _MOST_WORDS for name in listed)
+    return is_header(listed, mapping) and not any(sentences)
 
 
 def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
@@ -114,8 +111,10 @@ def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
     for kind in kinds if "role" not in reading.mapping else kinds[::-1]:
         found = chosen(names, *kind[:2])
         if set(kind[:2]) <= found.keys():
-            if fold_name(found.get("user", "")) == "user" and "user" not in reading.mapping:
-                _check_user(names, found["user"])
+            is_user = fold_name(found.get("user", "")) == "user" and "user" not in reading.mapping
+            # It may name a person, where another name may have what that one said.
+            if is_user and (said := [name for name in names if fold_name(name) in _SAID]):
+                raise AmbiguousNameError([found["user"], *said], "user")
             return kind
     if "messages" in chosen(names, "messages"):
         return DIALOGUE
@@ -138,10 +137,3 @@ def _check_data_set(names: Sequence[str], reply: str) -> None:
             f"a row of a data set (`dataset_id`): its `{reply}` may be the answer to compare with, and no "
             f"reply. Export the runs of an experiment, or say that it is the reply: --map reply={reply}."
         )
-
-
-def _check_user(names: Sequence[str], user: str) -> None:
-    """Raise AmbiguousNameError if `user` may name a person, for another name may have what that one said."""
-    said = [name for name in names if fold_name(name) in _SAID]
-    if said:
-        raise AmbiguousNameError([user, *said], "user")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.cells import count_words, holds_words, is_nothing, unpack_cell
-from hallulab.scenarios.chats.chat_format import ReadChat
+from hallulab.scenarios.chats.chat_format import ReadChat, skip_wrong
 from hallulab.scenarios.chats.conventions import unpack_text
 from hallulab.scenarios.chats.evidence import (
     WORDS,
@@ -52,6 +52,7 @@ from hallulab.scenarios.chats.row_kinds import (
     list_names,
 )
 from hallulab.scenarios.chats.row_order import check_row_order, read_row_place
+from hallulab.scenarios.chats.sessions import count_overlap
 from hallulab.scenarios.chats.traces import extract_messages
 from hallulab.scenarios.chats.turns import (
     ChatMessageRecord,
@@ -118,7 +119,8 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
                     left_out[f"as {hidden}"] += 1
                     continue
                 found = _read_row(row.cells, columns, reading)
-                bots |= _find_bot(row.cells, columns, found["said"])
+                if columns.kind == MESSAGE and any(one["role"] == "assistant" for one in found["said"]):
+                    bots[_read_cell(row.cells.get(columns.names["role"])).casefold()] = None
                 session = found["session"] or _name_session(columns, number, reading)
                 if columns.kind == EXCHANGE:
                     check_step(row.cells)
@@ -155,7 +157,7 @@ def _join_sessions(
     unordered, turned, several = list[str](), 0, 0
     for session, parts in groups:
         place = parts[0].value["place"]
-        try:
+        with skip_wrong(reading, place):
             check_session(session, parts, reading)
             turned += is_reversed(parts)
             several += len(parts) > 1
@@ -164,8 +166,6 @@ def _join_sessions(
                 unordered.append(session)
             joined = _join_rows(session, [part.value for part in parts], left_out)
             yield ReadChat(place_in(path, place), joined)
-        except FormatError as error:
-            reading.skip(FormatError(str(error), error.place or place), error.place or place)
     if turned and turned == several:
         reading.note(
             "The first message is the assistant's, and the last one the user's: if the file runs from new to "
@@ -193,14 +193,6 @@ def _name_session(columns: Columns, number: int, reading: Reading) -> str:
         raise FormatError(f"`{name}` is empty, so the message is of no conversation. Fill it in.")
     reading.note("No name says of which conversation a message is: all are one conversation.")
     return _ALL
-
-
-def _find_bot(
-    cells: Mapping[str, Any], columns: Columns, said: Sequence[Mapping[str, Any]]
-) -> dict[str, None]:
-    """Return who speaks in a row with a reply, as the row calls it, without case."""
-    replied = columns.kind == MESSAGE and any(one["role"] == "assistant" for one in said)
-    return {_read_cell(cells.get(columns.names["role"])).casefold(): None} if replied else {}
 
 
 def _read_row(cells: Mapping[str, Any], columns: Columns, reading: Reading) -> dict[str, Any]:
@@ -375,19 +367,17 @@ def _join_rows(session: str, rows: Sequence[Mapping[str, Any]], left_out: Counte
     else:
         for row, own in zip(rows, said, strict=True):
             found = add_topic(build_turns(own, as_said=row["written"]), row["topic"])
-            turns += found[_count_repeated(turns, found) :]
+            # A row may repeat the dialogue before it; its last turn is new.
+            words = [
+                [(turn.user.strip(), turn.reply.strip()) for turn in one]
+                for one in (turns[-len(found) :], found[:-1])
+            ]
+            turns += found[count_overlap(*words) :]
             if not found and own:
                 left_out[_NO_REPLY if any(one.role == "user" for one in own) else _NO_USER] += 1
     first = rows[0]
     about = ChatContext(id=session, chatbot=first["chatbot"] or CHATBOT, model=first["model"] or MODEL)
     return build_conversation(turns, about, session)
-
-
-def _count_repeated(before: Sequence[Turn], found: Sequence[Turn]) -> int:
-    """Return how many turns of a row repeat the end of the dialogue before it; its last one is new."""
-    words = [(turn.user.strip(), turn.reply.strip()) for turn in before[-len(found) :]]
-    own = [(turn.user.strip(), turn.reply.strip()) for turn in found]
-    return next((count for count in range(len(own) - 1, 0, -1) if words[-count:] == own[:count]), 0)
 
 
 def _revive(said: Mapping[str, Any]) -> ChatMessageRecord:

@@ -149,7 +149,7 @@ def _add_turns(turns: list[Turn], more: Sequence[Turn]) -> list[Turn]:
     held, fresh = ([(turn.user, turn.reply) for turn in one] for one in (turns, more))
     same = next((at for at, (a, b) in enumerate(zip(held, fresh, strict=False)) if a != b), None)
     from_start = min(len(held), len(fresh)) if same is None else same
-    from_end = _count_overlap(held, fresh)
+    from_end = count_overlap(held, fresh)
     repeated, first = (from_start, 0) if from_start >= from_end else (from_end, len(turns) - from_end)
     told = [
         turn if turn.passages else more[at - first] if first <= at < first + repeated else turn
@@ -158,7 +158,7 @@ def _add_turns(turns: list[Turn], more: Sequence[Turn]) -> list[Turn]:
     return [*told, *more[repeated:]]
 
 
-def _count_overlap(held: list[tuple[str, str]], fresh: list[tuple[str, str]]) -> int:
+def count_overlap(held: list[tuple[str, str]], fresh: list[tuple[str, str]]) -> int:
     """Return how many turns at the end of `held` are those at the beginning of `fresh`; in linear time."""
     # The prefix function of Knuth, Morris and Pratt; None, which equals no turn, keeps both sides apart.
     row: list[tuple[str, str] | None] = [*fresh, None, *held[-len(fresh) :]]

@@ -16,8 +16,8 @@ from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.conventions import RETRIEVES, Kind, read_text
 from hallulab.scenarios.chats.csv import find_encoding, find_separator, read_cells
-from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import Reading, fold_keys, fold_names
+from hallulab.scenarios.chats.row_order import read_timestamp
 from hallulab.scenarios.chats.span_files import (
     ROW_GAVE,
     ROW_GIVEN,

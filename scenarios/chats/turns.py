@@ -354,7 +354,8 @@ def find_evidence(value: Mapping[str, Any], *, beside: bool = False) -> tuple[Fo
         own = fold_keys(place)
         for key in NAMES["passages"]:
             given = own.get(fold_name(key))
-            if not given or is_nothing(given) or find_other(given) or not (sure or _is_told(given)):
+            several = isinstance(given, list) or (isinstance(given, str) and count_words(given) > 2)
+            if not given or is_nothing(given) or find_other(given) or not (sure or several):
                 continue
             found = tuple(extract_evidence(given, key))
             require_words(found, key)
@@ -373,8 +374,3 @@ def _find_quoted(given: Any, key: str) -> tuple[FoundEvidence, ...]:
     quoted = [one for one in given if fold_keys(one).keys() & set(WORDS)]
     found = tuple(extract_evidence(quoted, key)) if quoted else ()
     return () if are_names(one.text for one in found) else found
-
-
-def _is_told(given: Any) -> bool:
-    """Return whether a value is a list of pieces, or a text of several words."""
-    return isinstance(given, list) or (isinstance(given, str) and count_words(given) > 2)
