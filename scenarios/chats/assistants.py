@@ -8,21 +8,20 @@ from pathlib import Path
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
     ReadChat,
+    read_values,
     recognize_object,
-    require_object,
     skip_wrong,
 )
 from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.values import Groups, get_first, get_object, read_json_values
+from hallulab.scenarios.chats.values import Groups, get_first, get_object
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each thread, in the order of `created_at`."""
     reading.take("time", "created_at")
     with Groups() as groups:
-        for place, line, value in read_json_values(path, reading.skip):
-            message = require_object(value)
+        for place, line, message in read_values(path, reading):
             groups.add(str(message.get("thread_id") or "thread-1"), 0.0, line, {"place": place, **message})
         for thread, parts in groups:
             place = parts[0].value["place"]

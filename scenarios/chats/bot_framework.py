@@ -11,10 +11,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    FileStart,
+    ReadChat,
+    read_values,
+    require_object,
+    skip_wrong,
+)
 from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.values import Groups, get_object, get_text, list_in, read_json_values
+from hallulab.scenarios.chats.values import Groups, get_object, get_text, list_in
 
 _ROLES = {"0": "bot", "1": "user", "skill": "bot"}
 
@@ -22,9 +29,9 @@ _ROLES = {"0": "bot", "1": "user", "skill": "bot"}
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each identifier; activities of an object without one are one conversation."""
     with Groups() as groups:
-        for number, (place, line, value) in enumerate(read_json_values(path, reading.skip), start=1):
+        for number, (place, line, value) in enumerate(read_values(path, reading), start=1):
             with skip_wrong(reading, place):
-                listed = list_in(value, "activities") if "activities" in require_object(value) else [value]
+                listed = list_in(value, "activities") if "activities" in value else [value]
                 name = f"chat-{number}" if "activities" in value else "chat-1"
                 for activity in map(require_object, listed):
                     id = get_text(get_object(activity, "conversation"), "id")

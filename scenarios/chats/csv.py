@@ -36,7 +36,7 @@ from hallulab.scenarios.chats.record import (
 from hallulab.scenarios.chats.row_kinds import find_kind, is_header
 from hallulab.scenarios.chats.row_order import read_row_place
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows, require_unique
-from hallulab.scenarios.chats.values import FormatError, Groups, open_chats
+from hallulab.scenarios.chats.values import FormatError, Groups, Value, open_chats
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.files.tables import is_formula
@@ -177,6 +177,15 @@ def read_cells(path: Path, reading: Reading, *, chats: bool = True) -> Iterator[
                 reading.skip(FormatError(wrong, place), place)
             elif any(cells):
                 yield PlacedRow(place, int(place.split()[1]), dict(zip(names, cells, strict=True)))
+
+
+def read_table_values(path: Path, reading: Reading) -> Iterator[Value] | None:
+    """Return the rows of a table of anything as objects; None: the file is JSON."""
+    with open_chats(path) as file:
+        start = file.read(_START)
+    if start.decode(find_encoding(start), "replace").lstrip()[:1] in ("{", "["):
+        return None
+    return (Value(row.place, row.line, row.cells) for row in read_cells(path, reading, chats=False))
 
 
 def _read_framed(

@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
-    ReadChat,
+    read_objects,
     recognize_object,
-    require_object,
-    skip_wrong,
 )
 from hallulab.scenarios.chats.conventions import read_text
 from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.values import get_object, list_in, read_json_values
+from hallulab.scenarios.chats.values import get_object, list_in
 from hallulab.scenarios.transcript import Conversation
 
 _ROLES = {"user": "user", "lead": "user", "contact": "user", "bot": "assistant", "admin": "assistant"}
 _INTERNAL = ("note", "note_and_reopen")
 _BREAK = re.compile(r"<(?:br|/p|/li|/h[1-6]|/div)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield each conversation."""
-    for place, _, value in read_json_values(path):
-        listed = require_object(value).get("conversations")
-        for number, one in enumerate(listed if isinstance(listed, list) else [value], start=1):
-            where = f"{place}, conversation {number}" if isinstance(listed, list) else place
-            with skip_wrong(reading, where):
-                found = _read_conversation(require_object(one), f"chat-{number}", reading)
-                yield ReadChat(f"{path}, {where}", found)
 
 
 def _read_conversation(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
@@ -56,7 +43,11 @@ INFO = ChatFormat(
     name="intercom",
     about="conversations of Intercom's API",
     endings=(".json",),
-    read=read,
+    read=partial(
+        read_objects,
+        convert=_read_conversation,
+        split=lambda value: list_in(value, "conversations") if "conversations" in value else [value],
+    ),
     recognize=recognize_object(
         lambda value: "conversation_parts" in value or value.get("type") == "conversation.list"
     ),

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, read_values
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.row_kinds import is_header
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows
 from hallulab.scenarios.chats.turns import find_role, unwrap_langchain
-from hallulab.scenarios.chats.values import convert_to_text, read_json_values
+from hallulab.scenarios.chats.values import convert_to_text
 
 NAME = "json-rows"
 _LETTA = ("tool_return", "tool_call", "reasoning")
@@ -22,13 +22,11 @@ _LETTA = ("tool_return", "tool_call", "reasoning")
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of the rows."""
-    return read_rows(path, _read_objects(path, reading), reading)
-
-
-def _read_objects(path: Path, reading: Reading) -> Iterator[PlacedRow]:
-    for place, line, value in read_json_values(path, reading.skip):
-        with skip_wrong(reading, place):
-            yield PlacedRow(place, line, _flatten(require_object(value), reading.mapping))
+    rows = (
+        PlacedRow(place, line, _flatten(value, reading.mapping))
+        for place, line, value in read_values(path, reading)
+    )
+    return read_rows(path, rows, reading)
 
 
 def recognize(start: FileStart) -> bool:

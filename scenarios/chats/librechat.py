@@ -9,8 +9,8 @@ from typing import Any
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
     ReadChat,
+    read_values,
     recognize_object,
-    require_object,
     skip_wrong,
 )
 from hallulab.scenarios.chats.messages import build_said, follow_branch
@@ -21,7 +21,6 @@ from hallulab.scenarios.chats.values import (
     get_object,
     get_text,
     list_objects,
-    read_json_values,
 )
 from hallulab.scenarios.transcript import Conversation
 
@@ -31,9 +30,8 @@ _PARENT, _CHILDREN, _SPEAKER = "parentMessageId", "children", "isCreatedByUser"
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield each exported conversation, and those of messages that stand alone."""
     with Groups() as groups:
-        for number, (place, line, given) in enumerate(read_json_values(path, reading.skip), start=1):
+        for number, (place, line, value) in enumerate(read_values(path, reading), start=1):
             with skip_wrong(reading, place):
-                value = require_object(given)
                 if _SPEAKER in value:
                     groups.add(str(value.get("conversationId") or "chat-1"), 0.0, line, value)
                     continue

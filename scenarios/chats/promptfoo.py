@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
-    ReadChat,
+    read_objects,
     recognize_object,
-    require_object,
-    skip_wrong,
 )
 from hallulab.scenarios.chats.dialogues import extract_dialogue_part
 from hallulab.scenarios.chats.evidence import extract_evidence
@@ -25,20 +23,8 @@ from hallulab.scenarios.chats.values import (
     convert_to_text,
     get_object,
     get_text,
-    read_json_values,
 )
 from hallulab.scenarios.transcript import Conversation
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversation of each result."""
-    for place, _, value in read_json_values(path):
-        results = _find_results(require_object(value))
-        for number, result in enumerate(results, start=1):
-            where = f"{place}, result {number}" if len(results) > 1 else place
-            with skip_wrong(reading, where):
-                one = _read_result(require_object(result), f"{place.replace(' ', '-')}-{number}", reading)
-                yield ReadChat(f"{path}, {where}", one)
 
 
 def _find_results(value: Mapping[str, Any]) -> list[Any]:
@@ -98,7 +84,7 @@ INFO = ChatFormat(
     name="promptfoo",
     about="results of promptfoo",
     endings=(".json", ".jsonl"),
-    read=read,
+    read=partial(read_objects, convert=_read_result, split=_find_results),
     recognize=recognize_object(_has_results),
     rank=0,
 )

@@ -12,8 +12,8 @@ from typing import Any
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
     ReadChat,
+    read_values,
     recognize_object,
-    require_object,
     skip_wrong,
 )
 from hallulab.scenarios.chats.messages import build_said
@@ -23,7 +23,6 @@ from hallulab.scenarios.chats.values import (
     get_first,
     get_text,
     list_objects,
-    read_json_values,
 )
 
 _KIND = "part_kind"
@@ -42,8 +41,7 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
         FormatError: a message is wrong.
     """
     chats, models = dict[str, list[dict[str, Any]]](), dict[str, str]()
-    for _, _, given in read_json_values(path, reading.skip):
-        value = require_object(given)
+    for _, _, value in read_values(path, reading):
         id = get_text(value, "conversation_id") or "chat-1"
         messages = chats.setdefault(id, [])
         parts = list_objects(value, "parts")

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hallulab.scenarios.chats.chat_format import Convert, ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.chat_format import Convert, ReadChat, read_values, skip_wrong
 from hallulab.scenarios.chats.messages import find_session
 from hallulab.scenarios.chats.reading import Reading, place_in
 from hallulab.scenarios.chats.record import KEY
-from hallulab.scenarios.chats.values import Groups, read_json_values
+from hallulab.scenarios.chats.values import Groups
 from hallulab.scenarios.transcript import Branch, Conversation, Turn
 
 
@@ -55,9 +55,9 @@ def read_log(
     """
 
     def read_lines() -> Iterator[LoggedChat]:
-        for number, (place, line, given) in enumerate(read_json_values(path, reading.skip), start=1):
+        for number, (place, line, given) in enumerate(read_values(path, reading), start=1):
             with skip_wrong(reading, place):
-                value = prepare(require_object(given))
+                value = prepare(given)
                 one = convert(value, f"chat-{number}", reading)
                 session, at = find_session(value, reading, *known)
                 yield LoggedChat(place, line, one, session, at, KEY in value)

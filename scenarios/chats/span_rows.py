@@ -15,7 +15,7 @@ from typing import Any
 from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
 from hallulab.scenarios.chats.conventions import RETRIEVES, Kind, read_text
-from hallulab.scenarios.chats.csv import find_encoding, find_separator, read_cells
+from hallulab.scenarios.chats.csv import find_encoding, find_separator, read_table_values
 from hallulab.scenarios.chats.reading import Reading, fold_keys, fold_names
 from hallulab.scenarios.chats.row_order import read_timestamp
 from hallulab.scenarios.chats.span_files import (
@@ -26,7 +26,7 @@ from hallulab.scenarios.chats.span_files import (
     is_span_row,
 )
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
-from hallulab.scenarios.chats.values import FormatError, Value, get_text, open_chats
+from hallulab.scenarios.chats.values import FormatError, get_text
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "id": fold_names("span_id id run_id observation_id"),
@@ -41,7 +41,6 @@ _KINDS: Mapping[str, Kind] = {
     "retriever": "evidence", "retrieval": "evidence", "reranker": "evidence", "tool": "evidence",
     "agent": "agent",
 }  # fmt: skip
-_FIRST = 65_536
 
 
 def _read_row(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[TraceSpan]:
@@ -89,12 +88,7 @@ def _get(own: Mapping[str, Any], known: Iterable[str]) -> Any:
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of the spans of a file, in JSON or in a table."""
-    with open_chats(path) as file:
-        start = file.read(_FIRST)
-    values = None
-    if start.decode(find_encoding(start), "replace").lstrip()[:1] not in ("{", "["):
-        values = (Value(row.place, row.line, row.cells) for row in read_cells(path, reading, chats=False))
-    return read_traces(path, reading, _read_row, values)
+    return read_traces(path, reading, _read_row, read_table_values(path, reading))
 
 
 def recognize(start: FileStart) -> bool:

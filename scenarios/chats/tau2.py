@@ -6,33 +6,30 @@ Outputs of the agent's tools are evidence, those of the user's own tools, such a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
-    ReadChat,
+    read_objects,
     recognize_object,
     require_object,
-    skip_wrong,
 )
 from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.values import get_object, get_text, list_in, read_json_values
+from hallulab.scenarios.chats.values import get_object, get_text, list_in
+from hallulab.scenarios.transcript import Conversation
 
 
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversation of each simulation."""
-    for place, _, file in read_json_values(path):
-        results = require_object(file)
-        model = get_text(get_object(get_object(results, "info"), "agent_info"), "llm")
-        for number, simulation in enumerate(list_in(results, "simulations"), start=1):
-            where = f"{place}, simulation {number}"
-            with skip_wrong(reading, where):
-                value = require_object(simulation)
-                said, name = list(_list_messages(value.get("messages"), reading)), f"simulation-{number}"
-                one = build_said(said, "messages", reading, name, get_text(value, "id"), model)
-                yield ReadChat(f"{path}, {where}", one)
+def _list_simulations(value: Mapping[str, Any]) -> list[Any]:
+    """Return the simulations, each with the model of the agent."""
+    model = get_text(get_object(get_object(value, "info"), "agent_info"), "llm")
+    return [{**require_object(one), "model": model} for one in list_in(value, "simulations")]
+
+
+def _read_simulation(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    said = list(_list_messages(value.get("messages"), reading))
+    return build_said(said, "messages", reading, name, get_text(value, "id"), value["model"])
 
 
 def _list_messages(messages: Any, reading: Reading) -> Iterator[Any]:
@@ -50,7 +47,7 @@ INFO = ChatFormat(
     name="tau2",
     about="results of tau2-bench",
     endings=(".json",),
-    read=read,
+    read=partial(read_objects, convert=_read_simulation, split=_list_simulations),
     recognize=recognize_object(lambda value: isinstance(value.get("simulations"), list)),
     rank=0,
 )
