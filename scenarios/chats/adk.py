@@ -30,17 +30,17 @@ def _read_session(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
     return build_said(messages, "events", reading, name, get_text(value, "id"))
 
 
-def _has_events(value: Mapping[str, Any]) -> bool:
-    first = get_first(value, "events")  # it may have nothing but a change of the state
-    named = bool({"appName", "app_name"} & value.keys())
-    return "author" in first and (named or "parts" in get_object(first, "content"))
-
-
 INFO = ChatFormat(
     name="adk",
     about="sessions of Google's Agent Development Kit",
     endings=(".json", ".jsonl"),
     read=partial(read_objects, convert=_read_session),
-    recognize=recognize_object(_has_events),
+    # The first event may have nothing but a change of the state.
+    recognize=recognize_object(
+        lambda value: (
+            "author" in (first := get_first(value, "events"))
+            and ("parts" in get_object(first, "content") or bool({"appName", "app_name"} & value.keys()))
+        )
+    ),
     rank=0,
 )

@@ -100,7 +100,9 @@ def read_objects(
     """
     numbers = count(1)
     for place, _, value in read_values(path, reading):
-        listed = [value] if split is None else split(value)
+        listed = list[Any]()
+        with skip_wrong(reading, place):
+            listed = [value] if split is None else split(value)
         for at, (one, number) in enumerate(zip(listed, numbers, strict=False), start=1):
             where = f"{place}, item {at}" if len(listed) > 1 else place
             with skip_wrong(reading, where):

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from hallulab.scenarios.chats import json_rows
@@ -17,16 +18,9 @@ from hallulab.scenarios.chats.row_kinds import DEEPEVAL
 
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
     """Write a list with a case for each reply, a line each."""
-    write_lines(path, _list_lines(chats, without))
-
-
-def _list_lines(chats: Iterable[Marked], without: frozenset[str]) -> Iterator[str]:
-    before = "["
-    for marked in chats:
-        for case in build_ragas_lines(marked, without, DEEPEVAL):
-            yield before + encode_json(case)
-            before = ","
-    yield "]" if before == "," else "[]"
+    cases = (case for marked in chats for case in build_ragas_lines(marked, without, DEEPEVAL))
+    lines = (("," if number else "") + encode_json(case) for number, case in enumerate(cases))
+    write_lines(path, chain("[", lines, "]"))
 
 
 INFO = ChatFormat(

@@ -188,14 +188,32 @@ def _extract_from_text(text: str, around: _Around, levels: int) -> list[FoundEvi
         return []
     inner = _unpack(text) if levels else None
     found = None if inner is None else _extract(inner, around, levels - 1)
-    return [_build_evidence(text, around)] if found is None else found
+    if found is not None:
+        return found
+    places = [place for one in around.objects for place in _list_places(one)]
+    id = _find_word(around.objects, _IDS)
+    scores = (own[name] for own in around.objects for name in _SCORES if type(own.get(name)) in (int, float))
+    return [
+        FoundEvidence(
+            text,
+            document=_find_name(around) or id or around.name,
+            id=id,
+            score=next((float(one) for one in scores if abs(one) <= _LARGEST_SCORE), None),
+            topic=_find_word(places, ("topic",)),
+        )
+    ]
 
 
 def _extract_from_list(value: list[Any], around: _Around, levels: int) -> list[FoundEvidence] | None:
     told = [_convert_row(one) if isinstance(one, list) else one for one in value if not _is_bare(one)]
     # A passage may be a title and its sentences, as in HotpotQA.
-    if told and all(_is_titled(one) for one in told):
-        told = [{"title": title, "text": _join_sentences(sentences)} for title, sentences in told]
+    titled = [
+        {"title": one[0], "text": _join_sentences(one[1])}
+        for one in told
+        if isinstance(one, list) and list(map(type, one)) == [str, list] and one[1]
+    ]
+    if len(titled) == len(told) and all(isinstance(one["text"], str) for one in titled):
+        told = list(titled)
     if not told:
         return None if any(one not in (None, [], [None]) for one in value) else []
     inner = _Around(_find_name(around) or around.name)
@@ -213,18 +231,6 @@ def _is_bare(value: Any) -> bool:
     if isinstance(value, list):
         return all(not isinstance(one, str | list | Mapping) for one in value)
     return not isinstance(value, str | Mapping)
-
-
-def _is_titled(value: Any) -> bool:
-    """Return whether a value is a title and a list of sentences."""
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and isinstance(value[0], str)
-        and isinstance(value[1], list)
-        and bool(value[1])
-        and all(isinstance(one, str) for one in value[1])
-    )
 
 
 def _join_sentences(sentences: Any) -> Any:
@@ -314,18 +320,6 @@ def _unpack(text: str) -> Any:
     return None if found is text else found
 
 
-def _build_evidence(text: str, around: _Around) -> FoundEvidence:
-    places = [place for one in around.objects for place in _list_places(one)]
-    id = _find_word(around.objects, _IDS)
-    return FoundEvidence(
-        text,
-        document=_find_name(around) or id or around.name,
-        id=id,
-        score=next((score for one in around.objects if (score := _read_score(one)) is not None), None),
-        topic=_find_word(places, ("topic",)),
-    )
-
-
 def _find_name(around: _Around) -> str | None:
     """Return the name of the document that the objects around a value give."""
     places = [place for one in around.objects for place in _list_places(one)]
@@ -350,10 +344,3 @@ def _find_word(places: Iterable[Mapping[str, Any]], names: Iterable[str]) -> str
     found = (place.get(name) for place in places for name in names)
     # By `type`: True is an int, too, and no name.
     return next((str(one) for one in found if type(one) in (str, int) and str(one)), None)
-
-
-def _read_score(own: Mapping[str, Any]) -> float | None:
-    score = next((own[name] for name in _SCORES if isinstance(own.get(name), int | float)), None)
-    if score is None or isinstance(score, bool):
-        return None
-    return float(score) if isfinite(score) and abs(score) <= _LARGEST_SCORE else None

@@ -196,7 +196,8 @@ def build_chat(
     elif passages is not None and not is_nothing(value[passages]):
         replies = [at for at, one in enumerate(told) if one.role == "assistant" and one.text]
         each = value[passages]
-        if not _is_for_each(each, len(replies)):
+        several = isinstance(each, list) and len(each) == len(replies) > 1
+        if not several or not all(isinstance(own, list) and set(map(type, own)) <= {str} for own in each):
             # The evidence of a line is that of its last reply: RAG logs have a line for each.
             replies, each = replies[-1:], [each]
         for at, own in zip(replies, each, strict=False):
@@ -211,15 +212,6 @@ def build_chat(
         chatbot=beside["chatbot"] or CHATBOT,
     )
     return build_conversation(add_topic(build_turns(told), beside["topic"]), about, name)
-
-
-def _is_for_each(given: Any, count: int) -> bool:
-    """Return whether evidence is a list of texts for each of several replies."""
-    return (
-        isinstance(given, list)
-        and len(given) == count > 1
-        and all(isinstance(own, list) and all(isinstance(one, str) for one in own) for own in given)
-    )
 
 
 _SESSIONS = frozenset(

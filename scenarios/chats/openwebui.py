@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -49,8 +49,14 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
 
 def _convert(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message with role and content, and its sources as evidence."""
-    sources = list_in(message, "sources") or list_in(message, "citations")
-    given = [piece for one in sources if isinstance(one, Mapping) for piece in _read_source(one)]
+    given = list[dict[str, Any]]()
+    for source in list_objects(message, "sources") or list_objects(message, "citations"):
+        named = get_object(source, "source").get("name")
+        # Its texts, and what is known of each, stand in lists of their own.
+        for text, about in zip_longest(list_in(source, "document"), list_in(source, "metadata")):
+            if isinstance(text, str):
+                own = about.get("name") or about.get("source") if isinstance(about, Mapping) else None
+                given.append({"content": text, "title": own or named or "source"})
     content = message.get("content")
     if isinstance(content, str) and message.get("role") == "assistant":
         for about in _TOOL.findall(content):
@@ -59,15 +65,6 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any]:
                 given.append({"content": convert_to_text(gave), "title": tool.get("name") or "tool"})
         content = _TOOL.sub("", content)
     return {"role": message.get("role"), "content": content, "documents": given}
-
-
-def _read_source(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the passages of a source, which has its texts and what is known of each in lists of their own."""
-    named = get_object(value, "source").get("name")
-    for text, about in zip_longest(list_in(value, "document"), list_in(value, "metadata")):
-        if isinstance(text, str):
-            own = about.get("name") or about.get("source") if isinstance(about, Mapping) else None
-            yield {"content": text, "title": own or named or "source"}
 
 
 INFO = ChatFormat(

@@ -93,7 +93,10 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
         UsageError: there is no table, or one is no Parquet.
         FormatError: a row is wrong, or a column is missing.
     """
-    tables = _find_tables(path)
+    folders = (path.glob(f"{DATA}/*.parquet"), path.glob("*.parquet"))
+    tables = [path] if path.is_file() else next(filter(None, map(sorted, folders)), [])
+    if not tables:
+        raise UsageError(f"{path}: no Parquet file in it or in {DATA}/. Name the folder of a data set.")
     if len(tables) > 1:
         names = ", ".join(sorted({table.stem for table in tables}))
         reading.note(f"All {len(tables)} tables of the folder were read together: {shorten_line(names)}.")
@@ -122,15 +125,6 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
             yield ReadChat(place_in(path, place), read_openai(said, f"row-{number}", reading))
         except FormatError as error:
             raise FormatError(str(error), place) from error
-
-
-def _find_tables(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    found = sorted(path.glob(f"{DATA}/*.parquet")) or sorted(path.glob("*.parquet"))
-    if not found:
-        raise UsageError(f"{path}: no Parquet file in it or in {DATA}/. Name the folder of a data set.")
-    return found
 
 
 def _build_row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:

@@ -74,17 +74,17 @@ def _read_prompt(prompt: Any, reading: Reading) -> list[ChatMessageRecord]:
     return [ChatMessageRecord("user", raw)]
 
 
-def _has_results(value: Mapping[str, Any]) -> bool:
-    results = _find_results(value)
-    first = results[0] if results else None
-    return isinstance(first, Mapping) and "vars" in first and ("response" in first or "error" in first)
-
-
 INFO = ChatFormat(
     name="promptfoo",
     about="results of promptfoo",
     endings=(".json", ".jsonl"),
     read=partial(read_objects, convert=_read_result, split=_find_results),
-    recognize=recognize_object(_has_results),
+    recognize=recognize_object(
+        lambda value: (
+            isinstance(first := next(iter(_find_results(value)), None), Mapping)
+            and "vars" in first
+            and bool({"response", "error"} & first.keys())
+        )
+    ),
     rank=0,
 )

@@ -73,16 +73,12 @@ def _read_choices(choices: Any, where: str, reading: Reading) -> list[ChatMessag
         raise FormatError(f"{where}: no reply is found in it. Put its text there.")
     for _ in choices[1:]:
         reading.count(f"Other replies of a request left out ({where})")
-    first = min(choices, key=_get_index)
+    known = [one for one in choices if isinstance(one, Mapping)]
+    first = min(known, key=lambda one: one["index"] if isinstance(one.get("index"), int) else 0)
     message = first.get("message")
     if isinstance(message, Mapping):
         return read_chat_message({"role": "assistant", **message}, where, reading=reading)
     return read_reply(first.get("text", message), where, reading, 1)
-
-
-def _get_index(choice: Any) -> int:
-    index = choice.get("index") if isinstance(choice, Mapping) else None
-    return index if isinstance(index, int) else 0
 
 
 def _read_object(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.reading import NAMES, AmbiguousNameError, Reading, fold_name
@@ -30,6 +30,7 @@ _NUMBERED = re.compile(
 _ENDS = tuple(".?!。？！")
 _MOST_WORDS = 4
 """Words of a name at most."""
+_OUTPUTS = ("output", "outputs")
 _SAID = frozenset(map(fold_name, NAMES["text"]))
 
 
@@ -59,8 +60,14 @@ def choose_columns(names: tuple[str, ...], reading: Reading) -> Columns:
     """
     kind = find_kind(names, reading)
     chosen = dict(reading.choose(names, *kind))
-    if kind == EXCHANGE and "reply" not in reading.mapping:
-        _check_data_set(names, chosen["reply"])
+    own = list(map(fold_name, names))
+    is_data_set = "datasetid" in own and not any(one.startswith(("reference", "expected")) for one in own)
+    if is_data_set and "reply" not in reading.mapping and fold_name(chosen.get("reply", "")) in _OUTPUTS:
+        raise FormatError(
+            f"a row of a data set (`dataset_id`): its `{chosen['reply']}` may be the answer to compare with, "
+            "and no reply. Export the runs of an experiment, or say that it is the reply: "
+            f"--map reply={chosen['reply']}."
+        )
     chosen |= reading.choose([name for name in names if name not in chosen.values()], *BESIDE)
     if "turn" not in chosen:  # turns decide, and then two columns with times do no harm
         chosen |= reading.choose([name for name in names if name not in chosen.values()], "time")
@@ -125,15 +132,3 @@ def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
         f"no column {' or '.join(NAMES[lacking][:8])} among {shorten_line(', '.join(names))}. Name the "
         f"columns in a header, or say which it is: --map {lacking}=NAME."
     )
-
-
-def _check_data_set(names: Sequence[str], reply: str) -> None:
-    """Raise FormatError if rows are of a data set to test with, whose outputs are no replies (LangSmith)."""
-    own = list(map(fold_name, names))
-    if "datasetid" in own and fold_name(reply) in ("output", "outputs") and not any(
-        name.startswith(("reference", "expected")) for name in own
-    ):  # fmt: skip
-        raise FormatError(
-            f"a row of a data set (`dataset_id`): its `{reply}` may be the answer to compare with, and no "
-            f"reply. Export the runs of an experiment, or say that it is the reply: --map reply={reply}."
-        )

@@ -360,7 +360,7 @@ def _read_cell(value: Any) -> str:
 
 def _join_rows(session: str, rows: Sequence[Mapping[str, Any]], left_out: Counter[str]) -> Conversation:
     """Return the conversation of the rows of a session, in order; count rows that are no turn."""
-    said = [[_revive(one) for one in row["said"]] for row in rows]
+    said = [list(map(_revive, row["said"])) for row in rows]
     turns = list[Turn]()
     if all(tuple(row["kind"]) in ALONE for row in rows):
         turns += build_turns(chain.from_iterable(said))

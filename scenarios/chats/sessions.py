@@ -92,7 +92,10 @@ def _name_groups(chats: Iterable[LoggedChat], reading: Reading) -> Iterator[tupl
         if one.session is not None:
             name = f"session {one.session}"
         elif not one.whole and one.conversation.turns:
-            beginnings = _hash_beginnings(one.conversation.turns)
+            found, beginnings = hashlib.sha256(), list[bytes]()
+            for turn in one.conversation.turns:
+                found.update(json.dumps([turn.user, turn.reply]).encode())
+                beginnings.append(found.digest())
             given = next((at for at in range(len(beginnings) - 1, 0, -1) if beginnings[at - 1] in ends), 0)
             if given:
                 reading.count("Lines that repeat the dialogue of an earlier line, whose replies count once")
@@ -105,15 +108,6 @@ def _name_groups(chats: Iterable[LoggedChat], reading: Reading) -> Iterator[tupl
             lengths[name] = len(beginnings)
             ids.setdefault(name, one.conversation.id)
         yield name, one
-
-
-def _hash_beginnings(turns: Sequence[Turn]) -> list[bytes]:
-    """Return a hash of the first turn, of the first two, and so on."""
-    found, beginnings = hashlib.sha256(), list[bytes]()
-    for turn in turns:
-        found.update(json.dumps([turn.user, turn.reply]).encode())
-        beginnings.append(found.digest())
-    return beginnings
 
 
 def branch_off(one: Conversation, origin: str, given: int) -> Conversation:

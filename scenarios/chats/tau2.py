@@ -5,16 +5,11 @@ Outputs of the agent's tools are evidence, those of the user's own tools, such a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import (
-    ChatFormat,
-    read_objects,
-    recognize_object,
-    require_object,
-)
+from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
 from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.values import get_object, get_text, list_in
@@ -24,23 +19,21 @@ from hallulab.scenarios.transcript import Conversation
 def _list_simulations(value: Mapping[str, Any]) -> list[Any]:
     """Return the simulations, each with the model of the agent."""
     model = get_text(get_object(get_object(value, "info"), "agent_info"), "llm")
-    return [{**require_object(one), "model": model} for one in list_in(value, "simulations")]
+    listed = list_in(value, "simulations")
+    return [{**one, "model": model} if isinstance(one, Mapping) else one for one in listed]
 
 
 def _read_simulation(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
-    said = list(_list_messages(value.get("messages"), reading))
-    return build_said(said, "messages", reading, name, get_text(value, "id"), value["model"])
-
-
-def _list_messages(messages: Any, reading: Reading) -> Iterator[Any]:
-    """Yield the messages between agent and user, and what the agent's tools gave."""
-    for message in messages if isinstance(messages, list) else []:
+    """Make a conversation of the messages between agent and user, and of what the agent's tools gave."""
+    said = list[Any]()
+    for message in list_in(value, "messages"):
         told = message.get("tool_messages") if isinstance(message, Mapping) else None
         for one in told if isinstance(told, list) else [message]:
             if isinstance(one, Mapping) and one.get("role") == "tool" and one.get("requestor") == "user":
                 reading.count("Results of the user's own tools left out")
             elif not (isinstance(one, Mapping) and one.get("role") == "user" and one.get("tool_calls")):
-                yield one
+                said.append(one)
+    return build_said(said, "messages", reading, name, get_text(value, "id"), value["model"])
 
 
 INFO = ChatFormat(
