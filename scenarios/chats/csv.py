@@ -304,7 +304,11 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
 
 
 def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading) -> Conversation:
-    beside = [_read_beside(row) for row in rows]
+    beside = list[TurnAbout]()
+    for row in rows:
+        cells = {key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps", "verdicts")}
+        cells |= {key: _parse_value(row.get(key) or "null", key) for key in ("query", "goal", "act")}
+        beside += read_about({"turns": [cells]}).turns or ()
     turns = [
         Turn(index=index, user=row["user"], reply=row["reply"], passages=own.passages, steps=own.steps)
         for index, (row, own) in enumerate(zip(rows, beside, strict=True))
@@ -318,15 +322,6 @@ def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading)
     given = whole.branch.turn if whole.branch else 0
     about = whole.model_copy(update={"turns": tuple(beside[given:])})
     return build_own_conversation(turns, about, name, reading)
-
-
-def _read_beside(row: Mapping[str, str]) -> TurnAbout:
-    cells = {key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps", "verdicts")}
-    cells["query"] = _parse_value(row["query"] or "null", "query")
-    for name in ("goal", "act"):
-        cells[name] = _parse_value(row.get(name) or "null", name)
-    (own,) = read_about({"turns": [cells]}).turns or ()
-    return own
 
 
 def _parse_value(text: str, column: str) -> Any:

@@ -7,7 +7,7 @@ conversation has.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,22 +98,19 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     if not tables:
         raise UsageError(f"{path}: no Parquet file in it or in {DATA}/. Name the folder of a data set.")
     if len(tables) > 1:
-        names = ", ".join(sorted({table.stem for table in tables}))
-        reading.note(f"All {len(tables)} tables of the folder were read together: {shorten_line(names)}.")
-    rows = _place_rows(tables)
+        told = shorten_line(", ".join(sorted({table.stem for table in tables})))
+        reading.note(f"All {len(tables)} tables of the folder were read together: {told}.")
+    names = [f"{replace_surrogates(table.name)}, " if len(tables) > 1 else "" for table in tables]
+    rows = (
+        PlacedRow(f"{beside}row {number}", number, row)
+        for table, beside in zip(tables, names, strict=True)
+        for number, row in enumerate(read_parquet_rows(table), start=1)
+    )
     first = next(rows, None)
     if first is not None and {"turns", "persona"} <= first.cells.keys():
         yield from _read_own(path, chain([first], rows), reading)
     elif first is not None:
         yield from read_rows(path, chain([first], rows), reading)
-
-
-def _place_rows(tables: Sequence[Path]) -> Iterator[PlacedRow]:
-    """Yield the rows of all tables; of several, each says in which it is."""
-    for table in tables:
-        beside = f"{replace_surrogates(table.name)}, " if len(tables) > 1 else ""
-        for number, row in enumerate(read_parquet_rows(table), start=1):
-            yield PlacedRow(f"{beside}row {number}", number, row)
 
 
 def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:

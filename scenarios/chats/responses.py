@@ -71,20 +71,17 @@ def _read_response(value: Mapping[str, Any], name: str, reading: Reading) -> Con
     return build_chat(value, list_unread(value, *_READ), said, name, reading)
 
 
-def _has_items(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is a response with its input, or a request and its response."""
-    value = _flatten(value)
-    output = value.get("output")
-    return "input" in value and isinstance(output, list) and all(
-        isinstance(item, Mapping) and "type" in item for item in output
-    )  # fmt: skip
-
-
 INFO = ChatFormat(
     name="responses",
     about="responses of OpenAI's Responses API",
     endings=(".jsonl", ".json"),
     read=read,
-    recognize=recognize_object(_has_items),
+    recognize=recognize_object(
+        lambda value: (
+            "input" in (flat := _flatten(value))
+            and isinstance(flat.get("output"), list)
+            and all(isinstance(item, Mapping) and "type" in item for item in flat["output"])
+        )
+    ),
     rank=0,
 )

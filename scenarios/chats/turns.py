@@ -361,16 +361,11 @@ def find_evidence(value: Mapping[str, Any], *, beside: bool = False) -> tuple[Fo
             require_words(found, key)
             return found
         for key in _SOURCES:
-            found = _find_quoted(own.get(key), key)
-            if found:
-                return found
+            given = own.get(key)
+            # Of the sources of a reply, most only have names and addresses.
+            if isinstance(given, list) and all(isinstance(one, Mapping) for one in given):
+                quoted = [one for one in given if fold_keys(one).keys() & set(WORDS)]
+                found = tuple(extract_evidence(quoted, key)) if quoted else ()
+                if found and not are_names(one.text for one in found):
+                    return found
     return ()
-
-
-def _find_quoted(given: Any, key: str) -> tuple[FoundEvidence, ...]:
-    """Return the sources of a reply that are there with their words; most only have names and addresses."""
-    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
-        return ()
-    quoted = [one for one in given if fold_keys(one).keys() & set(WORDS)]
-    found = tuple(extract_evidence(quoted, key)) if quoted else ()
-    return () if are_names(one.text for one in found) else found
