@@ -72,7 +72,7 @@ ELSEWHERE = {
         read_json_values format_of build_attribute_tree read_rows find_kind open_chats find_separator
         holds_words check_row_order read_row_place read_cells require_words are_names
         check_step check_turns check_session is_reversed find_role find_other build_said
-        count_words get_first unwrap_langchain count_overlap
+        count_words get_first unwrap_langchain count_overlap read_values read_table_values
     """,
     "called by `make_batch`, `measure` or `judge_blocks`, which are in the table": """
         compare_stems measure_extra_features measure_word_features compute_reply_scores make_terms
