@@ -209,7 +209,7 @@ def read_chat_message(
         name = message.get("name")
         given = (*extract_evidence(content, name if isinstance(name, str) and name else "tool"), *given)
         text = text or ""
-    called = next((message[key] for key in _CALL_KEYS if message.get(key)), [])
+    called: Any = next((message[key] for key in _CALL_KEYS if message.get(key)), [])
     legacy = message.get("function_call")
     own = [*(called if isinstance(called, list) else [called]), *([legacy] if legacy else [])]
     calls = [*(json.dumps(call, ensure_ascii=False) for call in own), *parts.calls]
