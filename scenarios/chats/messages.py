@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -31,6 +32,7 @@ from hallulab.scenarios.chats.turns import (
     SYSTEM,
     ChatMessageRecord,
     build_turns,
+    find_evidence,
     find_hidden,
     find_role,
     note_speakers,
@@ -190,11 +192,11 @@ def build_chat(
     """
     chosen = reading.choose(tuple(names), *_BESIDE)
     told = list(said)
+    replies = [at for at, one in enumerate(told) if one.role == "assistant" and one.text]
     passages = chosen.get("passages")
     if passages is not None and (other := find_other(value[passages])):
         reading.drop("passages", passages, f"has {other}, and no passages")
     elif passages is not None and not is_nothing(value[passages]):
-        replies = [at for at, one in enumerate(told) if one.role == "assistant" and one.text]
         each = value[passages]
         several = isinstance(each, list) and len(each) == len(replies) > 1
         if not several or not all(isinstance(own, list) and set(map(type, own)) <= {str} for own in each):
@@ -204,6 +206,11 @@ def build_chat(
             given = () if is_nothing(own) else tuple(extract_evidence(own, passages))
             require_words(given, passages)
             told[at] = replace(told[at], evidence=(*told[at].evidence, *given))
+    elif replies and not any(one.evidence for one in told):
+        with suppress(FormatError):  # names of passages are no evidence
+            if given := find_evidence({"metadata": value.get("metadata")}, beside=True):
+                told[replies[-1]] = replace(told[replies[-1]], evidence=given)
+                reading.take("passages", "metadata (context)")
     beside = {field: _find_beside(value, field, chosen) for field in ("session", "topic", "chatbot", "model")}
     ids = (place.get("id") for place in (value, get_object(value, "metadata")))
     about = ChatContext(

@@ -23,8 +23,10 @@ from hallulab.scenarios.chats.values import (
 )
 from hallulab.scenarios.transcript import Conversation
 
-# No `<` in between: texts of many beginnings without an end take no longer.
-_TOOL = re.compile(r'<details type="tool_calls"([^<>]*)>\s*<summary>[^<]*</summary>[^<]*</details>\s*')
+# It ends before the next one begins: texts of many beginnings without an end take no longer.
+_TOOL = re.compile(
+    r'<details type="(?:tool_calls|code_interpreter)"([^<>]*)>(?:(?!</?details).)*</details>\s*', re.DOTALL
+)
 """A call of a tool, which Open WebUI writes into the reply."""
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
@@ -61,7 +63,7 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(content, str) and message.get("role") == "assistant":
         for about in _TOOL.findall(content):
             tool = {name: html.unescape(one) for name, one in _ATTRIBUTE.findall(about)}
-            if gave := unpack_text(tool.get("result", "")):
+            if gave := unpack_text(tool.get("result") or tool.get("output")):
                 given.append({"content": convert_to_text(gave), "title": tool.get("name") or "tool"})
         content = _TOOL.sub("", content)
     return {"role": message.get("role"), "content": content, "documents": given}

@@ -68,7 +68,7 @@ _THOUGHT = {"channel": ("analysis",), **dict.fromkeys(("type", "messagetype"), S
 """Name → the values of a message that is no word of the speaker; gpt-oss has a channel for these."""
 _ASIDE = fold_names("verbose follow_up")
 """Kinds of messages that Coze has beside a reply."""
-_SOURCES = ("sources", "references", "docs")
+_SOURCES = ("sources", "references", "reference", "docs")
 """Names of sources, of which only those with words are evidence; `citations` may quote the reply."""
 _TRUTHS = {True: ("true", "yes", "1", "t", "y"), False: ("false", "no", "0", "f", "n")}
 _JOINT = "\n\n"

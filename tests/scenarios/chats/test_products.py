@@ -173,6 +173,22 @@ READ: dict[str, tuple[str, Any, str | None, list[Chat]]] = {
     "a call of a tool in a reply of Open WebUI": (
         "a.json", [{"id": "c", "chat": {"messages": [USER, {**BOT, "content": TOOL + A}]}}], None, ONE,
     ),
+    "a run of code in a reply of Open WebUI": (
+        "a.json",
+        [{"id": "c", "chat": {"messages": [USER, {**BOT, "content": TOOL.replace(
+            "tool_calls", "code_interpreter").replace("result=", "output=") + A}]}}],
+        None, ONE,
+    ),
+    "chunks of RAGFlow": ("a.jsonl", said(USER, {**BOT, "reference": [{"content": P}]}), None, ONE),
+    "an answer to compare with beside a reply": (
+        "a.jsonl", said(USER, {**BOT, "reference": "The fee is 200 a year."}), None, BARE,
+    ),
+    "passages in the metadata of a line": (
+        "a.jsonl", [{"messages": [USER, BOT], "metadata": {"retrieved_contexts": [P]}}], None, ONE,
+    ),
+    "names of passages in the metadata of a line": (
+        "a.jsonl", [{"messages": [USER, BOT], "metadata": {"documents": ["fees.md"]}}], None, BARE,
+    ),
     "a node of LlamaIndex": (
         "a.jsonl",
         [{"query": Q, "response": A, "source_nodes": [{"node": {"text_resource": {"text": P}}, "score": 1}]}],
