@@ -10,11 +10,9 @@ from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import get_object, get_text, list_in, list_objects
+from hallulab.scenarios.chats.values import get_first, get_object, get_text, list_in, list_objects
 from hallulab.scenarios.transcript import Conversation
 
 _USER = "user"
@@ -29,14 +27,7 @@ def _read_session(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
             continue
         role = _USER if author == _USER else "assistant"
         messages.append({"role": role, "name": author, "content": parts})
-    about = ChatContext(id=get_text(value, "id"))
-    return build_conversation(build_turns(read_said(messages, "events", reading)), about, name)
-
-
-def _has_events(value: Mapping[str, Any]) -> bool:
-    listed = value.get("events")
-    first = listed[0] if isinstance(listed, list) and listed else None
-    return isinstance(first, Mapping) and "author" in first and "parts" in get_object(first, "content")
+    return build_said(messages, "events", reading, name, get_text(value, "id"))
 
 
 INFO = ChatFormat(
@@ -44,6 +35,12 @@ INFO = ChatFormat(
     about="sessions of Google's Agent Development Kit",
     endings=(".json", ".jsonl"),
     read=partial(read_objects, convert=_read_session),
-    recognize=recognize_object(_has_events),
+    # The first event may have nothing but a change of the state.
+    recognize=recognize_object(
+        lambda value: (
+            "author" in (first := get_first(value, "events"))
+            and ("parts" in get_object(first, "content") or bool({"appName", "app_name"} & value.keys()))
+        )
+    ),
     rank=0,
 )

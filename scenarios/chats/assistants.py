@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, ReadChat, recognize_object, require_object
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    ReadChat,
+    read_values,
+    recognize_object,
+    skip_wrong,
+)
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import FormatError, Groups, read_json_values
+from hallulab.scenarios.chats.values import Groups, get_first, get_object
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each thread, in the order of `created_at`."""
     reading.take("time", "created_at")
     with Groups() as groups:
-        for place, line, value in read_json_values(path, reading.skip):
-            message = require_object(value)
+        for place, line, message in read_values(path, reading):
             groups.add(str(message.get("thread_id") or "thread-1"), 0.0, line, {"place": place, **message})
         for thread, parts in groups:
             place = parts[0].value["place"]
-            try:
-                said = read_said([part.value for part in parts], "messages", reading)
-                one = build_conversation(build_turns(said), ChatContext(id=thread), thread)
+            with skip_wrong(reading, place):
+                one = build_said([part.value for part in parts], "messages", reading, thread)
                 yield ReadChat(place_in(path, place), one)
-            except FormatError as error:
-                reading.skip(FormatError(str(error), place), place)
-
-
-def _is_message(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is a message of a thread: it says so, or its text is an object."""
-    content = value.get("content")
-    first = content[0] if isinstance(content, list) and content else None
-    has_text_object = isinstance(first, Mapping) and isinstance(first.get("text"), Mapping)
-    return "role" in value and (value.get("object") == "thread.message" or has_text_object)
 
 
 INFO = ChatFormat(
@@ -44,6 +35,15 @@ INFO = ChatFormat(
     about="messages of threads of OpenAI's Assistants API",
     endings=(".json", ".jsonl"),
     read=read,
-    recognize=recognize_object(_is_message),
+    # Its text is an object.
+    recognize=recognize_object(
+        lambda value: (
+            "role" in value
+            and (
+                value.get("object") == "thread.message"
+                or bool(get_object(get_first(value, "content"), "text"))
+            )
+        )
+    ),
     rank=0,
 )

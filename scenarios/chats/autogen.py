@@ -10,29 +10,25 @@ from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
-from hallulab.scenarios.chats.messages import read_said
-from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import convert_to_text, get_text, list_objects
+from hallulab.scenarios.chats.messages import build_said
+from hallulab.scenarios.chats.reading import Reading, fold_name
+from hallulab.scenarios.chats.values import convert_to_text, get_first, get_text, list_objects
 from hallulab.scenarios.transcript import Conversation
 
-_USERS = ("user", "user_proxy")
 _WORDS = ("TextMessage", "MultiModalMessage", "ToolCallSummaryMessage", "StructuredMessage")
 
 
 def _read_result(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     """Make a conversation of what agents said; their thoughts, and what ends them, are no words."""
     messages = [one for message in list_objects(value, "messages") for one in _convert(message)]
-    turns = build_turns(read_said(messages, "messages", reading))
-    return build_conversation(turns, ChatContext(id=get_text(value, "id")), name)
+    return build_said(messages, "messages", reading, name, get_text(value, "id"))
 
 
 def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a message with role and content, and each result of a tool."""
     kind, content, source = message.get("type"), message.get("content"), str(message.get("source"))
     if kind in _WORDS:
-        role = "user" if source in _USERS else "assistant"
+        role = "user" if fold_name(source) in ("user", "userproxy") else "assistant"
         told = convert_to_text(content) if isinstance(content, Mapping) else content
         yield {"role": role, "name": source, "content": told}
     elif kind == "ToolCallRequestEvent":
@@ -44,18 +40,16 @@ def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"role": "tool", "name": "memory", "content": content}
 
 
-def _has_sources(value: Mapping[str, Any]) -> bool:
-    listed = value.get("messages")
-    first = listed[0] if isinstance(listed, list) and listed else None
-    kind = get_text(first, "type") or ""
-    return isinstance(first, Mapping) and "source" in first and kind.endswith(("Message", "Event"))
-
-
 INFO = ChatFormat(
     name="autogen",
     about="results of AutoGen's agents and teams",
     endings=(".json", ".jsonl"),
     read=partial(read_objects, convert=_read_result),
-    recognize=recognize_object(_has_sources),
+    recognize=recognize_object(
+        lambda value: (
+            "source" in (first := get_first(value, "messages"))
+            and (get_text(first, "type") or "").endswith(("Message", "Event"))
+        )
+    ),
     rank=0,
 )

@@ -59,17 +59,16 @@ def _read_request(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
     return build_chat(value, list_unread(value, *_READ), said, name, reading)
 
 
-def _is_log(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is the log of an invocation, or has citations of a knowledge base."""
-    cites = isinstance(value.get("citations"), list) and "text" in get_object(value, "output")
-    return cites or ("messages" in _flatten(value) and "messages" not in value)
-
-
 INFO = ChatFormat(
     name="bedrock",
     about="logs of Amazon Bedrock: model invocations, and answers with citations",
     endings=(".jsonl", ".json"),
     read=partial(read_log, prepare=_flatten, known=_READ, convert=_read_request),
-    recognize=recognize_object(_is_log),
+    recognize=recognize_object(
+        lambda value: (
+            ("messages" in _flatten(value) and "messages" not in value)
+            or (isinstance(value.get("citations"), list) and "text" in get_object(value, "output"))
+        )
+    ),
     rank=0,
 )

@@ -11,12 +11,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    FileStart,
+    ReadChat,
+    read_values,
+    require_object,
+    skip_wrong,
+)
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import Groups, list_in, read_json_values
+from hallulab.scenarios.chats.values import Groups, get_object, get_text, list_in
 
 _ROLES = {"0": "bot", "1": "user", "skill": "bot"}
 
@@ -24,27 +29,20 @@ _ROLES = {"0": "bot", "1": "user", "skill": "bot"}
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversation of each identifier; activities of an object without one are one conversation."""
     with Groups() as groups:
-        for number, (place, line, value) in enumerate(read_json_values(path, reading.skip), start=1):
+        for number, (place, line, value) in enumerate(read_values(path, reading), start=1):
             with skip_wrong(reading, place):
-                listed = list_in(value, "activities") if "activities" in require_object(value) else [value]
+                listed = list_in(value, "activities") if "activities" in value else [value]
                 name = f"chat-{number}" if "activities" in value else "chat-1"
                 for activity in map(require_object, listed):
-                    groups.add(_find_id(activity) or name, 0.0, line, {"place": place, "activity": activity})
+                    id = get_text(get_object(activity, "conversation"), "id")
+                    groups.add(id or name, 0.0, line, {"place": place, "activity": activity})
         for name, parts in groups:
             place = parts[0].value["place"]
             with skip_wrong(reading, place):
                 read_all = (_read_activity(part.value["activity"], reading) for part in parts)
                 messages = [message for message in read_all if message is not None]
-                said = read_said(messages, "activities", reading)
-                one = build_conversation(build_turns(said), ChatContext(id=name), name)
+                one = build_said(messages, "activities", reading, name)
                 yield ReadChat(place_in(path, place), one)
-
-
-def _find_id(activity: Mapping[str, Any]) -> str | None:
-    """Return the conversation's identifier."""
-    conversation = activity.get("conversation")
-    id = conversation.get("id") if isinstance(conversation, Mapping) else None
-    return id if isinstance(id, str) and id else None
 
 
 def _read_activity(activity: Mapping[str, Any], reading: Reading) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from math import isnan
 from typing import Any
 
 from hallulab.scenarios.files.json_text import parse_json
+from hallulab.scenarios.text.scripts import UNSPACED
 
 LARGEST_LITERAL = 1_000_000
 """Characters of a list in Python's own words that is read at most."""
@@ -19,6 +20,7 @@ LARGEST_LITERAL = 1_000_000
 _DASHES = ("-", "--", "\N{EN DASH}", "\N{EM DASH}")
 _NOTHING = frozenset(("", "nan", "none", "null", "na", "n/a", "n/a.", "<na>", "#n/a", "[]", "{}", *_DASHES))
 _NUMBERS = ("nan", "NaN", "inf")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _WRITTEN = re.compile(r"\s*(?:[\[{]|[A-Za-z_][\w.]*\()")
 """The beginning of a list, an object, or what Python writes of a class: `Document(page_content=`."""
 
@@ -37,6 +39,15 @@ def is_nothing(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(is_nothing, value))
     return value is None or value == {} or (isinstance(value, float) and isnan(value))
+
+
+def count_words(text: str) -> int:
+    """Return about how many words a text has; in scripts without spaces, two letters are one.
+
+    >>> count_words("It is 5."), count_words("费用是200卢比。"), count_words("李明")
+    (3, 3, 2)
+    """
+    return len(text.split()) + len(_UNSPACED.findall(text)) // 2
 
 
 def unpack_cell(value: Any) -> Any:

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
-from hallulab.scenarios.chats.values import FormatError, NoWordsError, read_json_values
+from hallulab.scenarios.chats.values import FormatError, NoWordsError, Value, read_json_values
 from hallulab.scenarios.transcript import Conversation
 
 
@@ -66,21 +67,46 @@ Convert = Callable[[Mapping[str, Any], str, Reading], Conversation]
 """Makes a conversation of an object, and of the name that it has if it names itself not."""
 
 
-def read_objects(path: Path, reading: Reading, convert: Convert) -> Iterator[ReadChat]:
-    """Yield a conversation of each JSON object of a file.
+Split = Callable[[Mapping[str, Any]], list[Any]]
+"""Gives the objects that an object of a file only wraps."""
+
+
+def read_values(path: Path, reading: Reading) -> Iterator[Value]:
+    """Yield the objects of a file of JSON; what is none is left out, as far as `reading` allows.
+
+    Raises:
+        UsageError: the file cannot be read.
+        FormatError: a value is no object.
+    """
+    for one in read_json_values(path, reading.skip):
+        with skip_wrong(reading, one.place):
+            yield one._replace(value=require_object(one.value))
+
+
+def read_objects(
+    path: Path, reading: Reading, convert: Convert, split: Split | None = None
+) -> Iterator[ReadChat]:
+    """Yield a conversation of each JSON object of a file, or of each in one.
 
     Args:
         path: the file.
         reading: says how many wrong objects may be left out.
         convert: makes a conversation of an object.
+        split: gives the objects in one of the file; None: it is a conversation itself.
 
     Raises:
         UsageError: the file cannot be read.
         FormatError: an object is wrong.
     """
-    for number, (place, _, value) in enumerate(read_json_values(path, reading.skip), start=1):
+    numbers = count(1)
+    for place, _, value in read_values(path, reading):
+        listed = list[Any]()
         with skip_wrong(reading, place):
-            yield ReadChat(f"{path}, {place}", convert(require_object(value), f"chat-{number}", reading))
+            listed = [value] if split is None else split(value)
+        for at, (one, number) in enumerate(zip(listed, numbers, strict=False), start=1):
+            where = f"{place}, item {at}" if len(listed) > 1 else place
+            with skip_wrong(reading, where):
+                yield ReadChat(f"{path}, {where}", convert(require_object(one), f"chat-{number}", reading))
 
 
 def recognize_object(fits: Callable[[Mapping[str, Any]], bool]) -> Callable[[FileStart], bool]:
@@ -104,6 +130,7 @@ def skip_wrong(reading: Reading, place: str) -> Iterator[None]:
     except NoWordsError:
         reading.count("Conversations left out, because a message has only parts without words")
     except FormatError as error:
+        place = error.place or place
         reading.skip(FormatError(str(error), place), place)
 
 

@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
-from hallulab.scenarios.chats.messages import follow_branch, read_said
+from hallulab.scenarios.chats.messages import build_said, follow_branch
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import FormatError, get_object, get_text
+from hallulab.scenarios.chats.values import FormatError, get_object, get_text, list_objects
 from hallulab.scenarios.transcript import Conversation
 
 _SILENT = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context", "system_error")
@@ -30,19 +28,20 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     nodes = {id: node for id, node in tree.items() if isinstance(node, Mapping)}
     path = follow_branch(nodes, value.get("current_node"), "parent", reading)
     messages = [message for id in path if isinstance(message := nodes[id].get("message"), Mapping)]
-    said = read_said([one for message in messages if (one := _convert(message))], "mapping", reading)
+    said = [one for message in messages if (one := _convert(message))]
     models = (
         get_text(message.get("metadata"), "model_slug") or get_text(message, "model") for message in messages
     )
     id = get_text(value, "conversation_id" if value.get("conversation_id") else "id")
-    about = ChatContext(id=id, model=next(filter(None, models), MODEL))
-    return build_conversation(build_turns(said), about, name)
+    return build_said(said, "mapping", reading, name, id, next(filter(None, models), None))
 
 
 def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a message with role and content; None: it says nothing to the other side."""
-    if fragments := message.get("fragments"):
-        return _convert_fragments(fragments)
+    if message.get("fragments"):  # of DeepSeek; they say who speaks, and thoughts are no words
+        known = [one for one in list_objects(message, "fragments") if one.get("type") in _FRAGMENTS]
+        told = [text for one in known if (text := get_text(one, "content"))]
+        return {"role": _FRAGMENTS[known[0]["type"]], "content": told} if told else None
     author, content = message.get("author"), message.get("content")
     if not isinstance(author, Mapping) or not isinstance(content, Mapping):
         return None
@@ -58,14 +57,6 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"role": role, "content": told, "name": author.get("name")}
 
 
-def _convert_fragments(fragments: Any) -> dict[str, Any] | None:
-    """Return a message of DeepSeek, whose fragments say who speaks; its thoughts are no words."""
-    listed = fragments if isinstance(fragments, list) else []
-    known = [one for one in listed if isinstance(one, Mapping) and one.get("type") in _FRAGMENTS]
-    told = [text for one in known if (text := get_text(one, "content"))]
-    return {"role": _FRAGMENTS[known[0]["type"]], "content": told} if told else None
-
-
 def _convert_part(part: Any) -> Any:
     """Return a part with its kind under `type`; a spoken one has its words."""
     if isinstance(part, str):
@@ -77,16 +68,15 @@ def _convert_part(part: Any) -> Any:
     return {"type": part.get("content_type") or "unknown"}
 
 
-def _has_tree(value: Mapping[str, Any]) -> bool:
-    nodes = get_object(value, "mapping").values()
-    return any(isinstance(node, Mapping) and "message" in node for node in nodes)
-
-
 INFO = ChatFormat(
     name="chatgpt",
     about="exports of ChatGPT and DeepSeek, conversations.json",
     endings=(".json",),
     read=partial(read_objects, convert=_read_export),
-    recognize=recognize_object(_has_tree),
+    recognize=recognize_object(
+        lambda value: any(
+            isinstance(node, Mapping) and "message" in node for node in get_object(value, "mapping").values()
+        )
+    ),
     rank=0,
 )

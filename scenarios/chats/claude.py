@@ -7,10 +7,8 @@ from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
-from hallulab.scenarios.chats.messages import follow_branch, read_said
+from hallulab.scenarios.chats.messages import build_said, follow_branch
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import get_text, list_in, list_objects
 from hallulab.scenarios.transcript import Conversation
 
@@ -24,20 +22,20 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
         nodes = {one["uuid"]: one for one in messages}
         shown = value.get("current_leaf_message_uuid")
         messages = [nodes[id] for id in follow_branch(nodes, shown, _PARENT, reading)]
-    said = read_said([_convert(one) for one in messages], "chat_messages", reading)
-    about = ChatContext(id=get_text(value, "uuid"), model=get_text(value, "model") or MODEL)
-    return build_conversation(build_turns(said), about, name)
-
-
-def _convert(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message with role and content, and the text of its files as evidence."""
-    attached = [
-        {"content": one["extracted_content"], "title": one.get("file_name") or "attachment"}
-        for one in list_objects(message, "attachments")
-        if one.get("extracted_content")
+    said = [
+        {
+            "role": one.get("sender"),
+            "content": list_in(one, "content") or one.get("text"),
+            "documents": [
+                {"content": file["extracted_content"], "title": file.get("file_name") or "attachment"}
+                for file in list_objects(one, "attachments")
+                if file.get("extracted_content")
+            ],
+        }
+        for one in messages
     ]
-    parts = list_in(message, "content") or message.get("text")
-    return {"role": message.get("sender"), "content": parts, "documents": attached}
+    id, model = get_text(value, "uuid"), get_text(value, "model")
+    return build_said(said, "chat_messages", reading, name, id, model)
 
 
 INFO = ChatFormat(

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -22,6 +23,8 @@ from hallulab.scenarios.chats.values import get_object, list_in
 
 Kind = Literal["model", "agent", "evidence", "event", "other"]
 
+RETRIEVES = re.compile(r"^(?!.*agent).*(?:retriev|(?<!re)search|rerank)", re.IGNORECASE | re.DOTALL)
+"""Names of spans of no known kind that find passages; a research agent writes replies."""
 KNOWN = "OpenTelemetry GenAI, OpenInference, Traceloop and Vercel's AI SDK"
 """Tools whose spans are read, for errors."""
 

@@ -17,8 +17,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, encode_json, write_lines
-from hallulab.scenarios.chats.otel import parse_timestamp
+from hallulab.scenarios.chats.chat_format import (
+    ChatFormat,
+    FileStart,
+    ReadChat,
+    encode_json,
+    skip_wrong,
+    write_lines,
+)
 from hallulab.scenarios.chats.reading import Reading, is_known
 from hallulab.scenarios.chats.record import (
     Marked,
@@ -28,8 +34,9 @@ from hallulab.scenarios.chats.record import (
     read_about,
 )
 from hallulab.scenarios.chats.row_kinds import find_kind, is_header
+from hallulab.scenarios.chats.row_order import read_row_place
 from hallulab.scenarios.chats.rows import PlacedRow, read_rows, require_unique
-from hallulab.scenarios.chats.values import FormatError, Groups, open_chats
+from hallulab.scenarios.chats.values import FormatError, Groups, Value, open_chats
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import parse_json
 from hallulab.scenarios.files.tables import is_formula
@@ -138,10 +145,13 @@ def read_cells(path: Path, reading: Reading, *, chats: bool = True) -> Iterator[
         skipped = int(
             bool(head) and head[0].lower().startswith("sep=") and len(head[0].strip()) <= len("sep=;")
         )
-        spaced = _has_spaces(head[skipped:], separator)
+        # People who type tables put a space after each separator.
+        first = head[skipped] if head[skipped:] else ""
+        parts = first.split(separator)[1:] if first[:1] not in ("{", "[") and separator != "\t" else []
+        spaced = bool(parts) and all(part.startswith(" ") for part in parts)
         records = _split_records(chain(head[skipped:], lines), separator, skipped, spaced)
         # A table of Markdown has bars at both ends, and dashes below its head.
-        framed = separator == "|" and bool(head[skipped:]) and head[skipped].startswith("|")
+        framed = separator == "|" and first.startswith("|")
         if framed:
             records = _read_framed(records)
         _, header = next(records, ("", []))
@@ -169,6 +179,15 @@ def read_cells(path: Path, reading: Reading, *, chats: bool = True) -> Iterator[
                 yield PlacedRow(place, int(place.split()[1]), dict(zip(names, cells, strict=True)))
 
 
+def read_table_values(path: Path, reading: Reading) -> Iterator[Value] | None:
+    """Return the rows of a table of anything as objects; None: the file is JSON."""
+    with open_chats(path) as file:
+        start = file.read(_START)
+    if start.decode(find_encoding(start), "replace").lstrip()[:1] in ("{", "["):
+        return None
+    return (Value(row.place, row.line, row.cells) for row in read_cells(path, reading, chats=False))
+
+
 def _read_framed(
     records: Iterable[tuple[str, list[str] | FormatError]],
 ) -> Iterator[tuple[str, list[str] | FormatError]]:
@@ -179,12 +198,6 @@ def _read_framed(
             if all(cell.strip(":-") == "" for cell in cells) and any(cells):
                 continue
         yield place, cells
-
-
-def _has_spaces(head: Sequence[str], separator: str) -> bool:
-    """Return whether a space follows each separator of a header, as people type tables."""
-    parts = head[0].split(separator)[1:] if head and head[0][:1] not in ("{", "[") else []
-    return separator != "\t" and bool(parts) and all(part.startswith(" ") for part in parts)
 
 
 def _split_records(
@@ -278,23 +291,24 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
     with Groups() as groups:
         for row in rows:
             cells = {name: cell.removeprefix("'") for name, cell in row.cells.items()}
-            at = parse_timestamp(cells["turn"].strip())
+            at = read_row_place(cells["turn"], None).at
             if at is None:
                 wrong = FormatError(f"{cells['turn'][:40]!r} is no turn. Give its number.", row.place)
                 reading.skip(wrong, row.place)
                 continue
             groups.add(cells["conversation"], at, row.line, cells)
         for name, parts in groups:
-            try:
+            with skip_wrong(reading, place := f"line {parts[0].line}"):
                 conversation = _build_conversation(name, [part.value for part in parts], reading)
-                yield ReadChat(f"{path}, line {parts[0].line}", conversation)
-            except FormatError as error:
-                place = f"line {parts[0].line}"
-                reading.skip(FormatError(str(error), place), place)
+                yield ReadChat(f"{path}, {place}", conversation)
 
 
 def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading) -> Conversation:
-    beside = [_read_beside(row) for row in rows]
+    beside = list[TurnAbout]()
+    for row in rows:
+        cells = {key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps", "verdicts")}
+        cells |= {key: _parse_value(row.get(key) or "null", key) for key in ("query", "goal", "act")}
+        beside += read_about({"turns": [cells]}).turns or ()
     turns = [
         Turn(index=index, user=row["user"], reply=row["reply"], passages=own.passages, steps=own.steps)
         for index, (row, own) in enumerate(zip(rows, beside, strict=True))
@@ -308,15 +322,6 @@ def _build_conversation(name: str, rows: list[dict[str, str]], reading: Reading)
     given = whole.branch.turn if whole.branch else 0
     about = whole.model_copy(update={"turns": tuple(beside[given:])})
     return build_own_conversation(turns, about, name, reading)
-
-
-def _read_beside(row: Mapping[str, str]) -> TurnAbout:
-    cells = {key: _parse_value(row.get(key) or "[]", key) for key in ("passages", "steps", "verdicts")}
-    cells["query"] = _parse_value(row["query"] or "null", "query")
-    for name in ("goal", "act"):
-        cells[name] = _parse_value(row.get(name) or "null", name)
-    (own,) = read_about({"turns": [cells]}).turns or ()
-    return own
 
 
 def _parse_value(text: str, column: str) -> Any:

@@ -5,29 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from hallulab.scenarios.chats import json_rows
 from hallulab.scenarios.chats.chat_format import ChatFormat, encode_json, write_lines
 from hallulab.scenarios.chats.ragas import build_ragas_lines
 from hallulab.scenarios.chats.record import Marked
-
-_NAMES = {"user_input": "input", "response": "actual_output", "retrieved_contexts": "retrieval_context"}
+from hallulab.scenarios.chats.row_kinds import DEEPEVAL
 
 
 def write(path: Path, chats: Iterable[Marked], without: frozenset[str]) -> None:
     """Write a list with a case for each reply, a line each."""
-    write_lines(path, _list_lines(chats, without))
-
-
-def _list_lines(chats: Iterable[Marked], without: frozenset[str]) -> Iterator[str]:
-    before = "["
-    for marked in chats:
-        for sample in build_ragas_lines(marked, without):
-            yield before + encode_json({_NAMES.get(name, name): one for name, one in sample.items()})
-            before = ","
-    yield "]" if before == "," else "[]"
+    cases = (case for marked in chats for case in build_ragas_lines(marked, without, DEEPEVAL))
+    lines = (("," if number else "") + encode_json(case) for number, case in enumerate(cases))
+    write_lines(path, chain("[", lines, "]"))
 
 
 INFO = ChatFormat(

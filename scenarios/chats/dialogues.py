@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.cells import unpack_cell
+from hallulab.scenarios.chats.message_parts import SILENT
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
 from hallulab.scenarios.chats.turns import ChatMessageRecord, read_chat_message
 from hallulab.scenarios.chats.values import get_text
@@ -28,6 +29,8 @@ _ENDS = {
 }
 """Ends of names that programs invent: `final_answer`."""
 _CALL = {"args", "kwargs"}
+_FAILED = {"error", "errors", "exception", "detail", "status"}
+"""Names under which nothing is said to the user."""
 _DEEPEST = 8
 
 
@@ -73,7 +76,8 @@ def _extract_from_list(
     if value and all(isinstance(one, Mapping) and _is_message(one) for one in value):
         found = [extract_dialogue_part(one, role, wanted, levels) for one in value]
         return DialoguePart(tuple(said for part in found for said in part.said))
-    if value and all(isinstance(one, Mapping) and one.get("type") == "text" for one in value):
+    kinds = {fold_name(get_text(one, "type") or "") for one in value}
+    if "text" in kinds and kinds <= {"text", *SILENT}:
         return DialoguePart(tuple(read_chat_message({"role": role, "content": value}, "message")))
     # Batches of one request.
     return extract_dialogue_part(value[0], role, wanted, levels) if len(value) == 1 else DialoguePart()
@@ -93,7 +97,7 @@ def _extract_from_object(
         return _extract_from_call(own, role, wanted, levels)
     keys = [fold_name(key) for key in _KEYS[role]]
     ends = [key for key in own if key.endswith(_ENDS[role]) and key not in keys]
-    only = list(own) if len(own) == 1 else []
+    only = list(own) if len(own) == 1 and not own.keys() & _FAILED else []
     for key in ([fold_name(wanted)] if wanted else []) + keys + (ends if len(ends) == 1 else only):
         if own.get(key) and not isinstance(own[key], int | float):
             found = extract_dialogue_part(own[key], role, wanted, levels)

@@ -22,20 +22,20 @@ from itertools import chain, zip_longest
 from math import isfinite
 from typing import Any, NamedTuple
 
-from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
+from hallulab.scenarios.chats.cells import count_words, is_nothing, unpack_cell
 from hallulab.scenarios.chats.reading import fold_keys, fold_names
 from hallulab.scenarios.chats.values import FormatError, convert_to_text
 from hallulab.scenarios.text.wording import shorten_line
 from hallulab.scenarios.transcript import Passage
 
-WORDS = fold_names("text content page_content chunk_text passage chunk body snippet raw_content")
+WORDS = fold_names("text content page_content chunk_text passage chunk body snippet raw_content markdown")
 """Names of the words of a piece; last of all those of `document`, which is a name, too."""
 _COLUMNS = (*WORDS, *fold_names("passage_text texts contents sentences paragraphs"))
 """Names of a column of words, in an object of columns as Hugging Face's `datasets` write lists of objects."""
 _FOUND = fold_names(
     "documents passages chunks matches hits points citations retrieval_results retrieved_references "
     "source_nodes grounding_chunks extractive_segments extractive_answers snippets search_results "
-    "retrieved_documents retrieved_contexts contexts"
+    "retrieved_documents retrieved_contexts contexts organic result_items data_array"
 )
 """Names of lists of pieces; an empty one is an empty result."""
 _METADATA = fold_names("metadata meta cmetadata document_metadata location reference attributes")
@@ -43,7 +43,8 @@ _METADATA = fold_names("metadata meta cmetadata document_metadata location refer
 _INSIDE = (
     *_FOUND,
     *fold_names("context results result docs objects organic_results content data value items rows"),
-    *fold_names("document node payload _node_content properties entity fields _source chunk kwargs resource"),
+    *fold_names("document node text_resource payload _node_content properties entity fields _source chunk"),
+    *fold_names("kwargs resource document_excerpt"),
     *fold_names("retrieved_context web derived_struct_data struct_data file_search response web_pages root"),
     *fold_names("structured_content get source children"),
     *_METADATA,
@@ -51,7 +52,7 @@ _INSIDE = (
 """Names of a list or object in which pieces stand, in the order in which they are looked at."""
 _NAMES = fold_names(
     "document source source_id doc_uri source_uri file_path file_name file uri x-amz-bedrock-kb-source-uri "
-    "title url link path source_display_name document_name name"
+    "title url link path source_display_name document_name document_title name"
 )
 _DOCUMENT_IDS = fold_names("document_id doc_id file_id parent_id")
 _IDS = fold_names("id uuid chunk_id node_id doc_id document_id custom_id")
@@ -63,7 +64,10 @@ _ADDRESS = _ADDRESSES | frozenset(
 """Names of a page that is only named, and not quoted."""
 _SPEAKERS = ("user", "assistant", "system", "tool", "human", "ai", "bot", "model")
 """Roles of messages; a passage may have a role of another kind."""
-_NO_WORDS = ("image", "image_url", "audio", "input_image", "input_audio", "base64", "web_search_result")
+_NO_WORDS = (
+    "image", "image_url", "audio", "input_image", "input_audio", "base64", "web_search_result",
+    "resource_link",
+)  # fmt: skip
 """Kinds of parts that have no words."""
 
 _REFERENCE = re.compile(
@@ -124,18 +128,15 @@ def extract_evidence(value: Any, name: str) -> Iterator[FoundEvidence]:
         yield FoundEvidence(convert_to_text(value), name)
 
 
-def are_messages(value: Any) -> bool:
-    """Return whether a value is a list of messages: what was said before is no evidence."""
+def find_other(value: Any) -> str | None:
+    """Return what a list has that is no evidence: `messages`, or `numbers`, as of tokens; None: it may be."""
     listed = unpack_cell(value)
-    return isinstance(listed, list) and bool(listed) and all(map(_is_message, listed))
-
-
-def _is_message(value: Any) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and str(value.get("role")).casefold() in _SPEAKERS
-        and ("content" in value or "parts" in value)
-    )
+    if not isinstance(listed, list) or not listed:
+        return None
+    spoken = [one for one in listed if isinstance(one, Mapping) and {"content", "parts"} & one.keys()]
+    if len(spoken) == len(listed) and all(str(one.get("role")).casefold() in _SPEAKERS for one in spoken):
+        return "messages"
+    return "numbers" if all(isinstance(one, int | float) for one in listed) else None
 
 
 def require_words(found: Sequence[FoundEvidence], name: str) -> None:
@@ -187,14 +188,32 @@ def _extract_from_text(text: str, around: _Around, levels: int) -> list[FoundEvi
         return []
     inner = _unpack(text) if levels else None
     found = None if inner is None else _extract(inner, around, levels - 1)
-    return [_build_evidence(text, around)] if found is None else found
+    if found is not None:
+        return found
+    places = [place for one in around.objects for place in _list_places(one)]
+    id = _find_word(around.objects, _IDS)
+    scores = (own[name] for own in around.objects for name in _SCORES if type(own.get(name)) in (int, float))
+    return [
+        FoundEvidence(
+            text,
+            document=_find_name(around) or id or around.name,
+            id=id,
+            score=next((float(one) for one in scores if abs(one) <= _LARGEST_SCORE), None),
+            topic=_find_word(places, ("topic",)),
+        )
+    ]
 
 
 def _extract_from_list(value: list[Any], around: _Around, levels: int) -> list[FoundEvidence] | None:
     told = [_convert_row(one) if isinstance(one, list) else one for one in value if not _is_bare(one)]
     # A passage may be a title and its sentences, as in HotpotQA.
-    if told and all(_is_titled(one) for one in told):
-        told = [{"title": title, "text": _join_sentences(sentences)} for title, sentences in told]
+    titled = [
+        {"title": one[0], "text": _join_sentences(one[1])}
+        for one in told
+        if isinstance(one, list) and list(map(type, one)) == [str, list] and one[1]
+    ]
+    if len(titled) == len(told) and all(isinstance(one["text"], str) for one in titled):
+        told = list(titled)
     if not told:
         return None if any(one not in (None, [], [None]) for one in value) else []
     inner = _Around(_find_name(around) or around.name)
@@ -214,18 +233,6 @@ def _is_bare(value: Any) -> bool:
     return not isinstance(value, str | Mapping)
 
 
-def _is_titled(value: Any) -> bool:
-    """Return whether a value is a title and a list of sentences."""
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and isinstance(value[0], str)
-        and isinstance(value[1], list)
-        and bool(value[1])
-        and all(isinstance(one, str) for one in value[1])
-    )
-
-
 def _join_sentences(sentences: Any) -> Any:
     """Return sentences as one text; they may begin with their space. Another value is returned as it is."""
     if not isinstance(sentences, list) or not all(isinstance(one, str) for one in sentences):
@@ -241,7 +248,7 @@ def _convert_row(row: list[Any]) -> Any:
     texts = [one for one in row if isinstance(one, str)]
     if not texts or not any(isinstance(one, int | float) for one in row):
         return row
-    words = [one for one in texts if len(one.split()) > 1] or texts
+    words = [one for one in texts if count_words(one) > 1] or texts
     about = next((one for one in row if isinstance(one, Mapping)), None)
     return {
         "documents": words,
@@ -274,7 +281,7 @@ def _extract_from_object(
     if own.keys() <= _ADDRESS and own.keys() & _ADDRESSES:
         return []
     document = own.get("document")
-    if not isinstance(document, str) or len(document.split()) < 2:
+    if not isinstance(document, str) or count_words(document) < 2:
         return None
     return _extract_from_text(document, around._replace(objects=({**own, "document": None},)), levels - 1)
 
@@ -313,18 +320,6 @@ def _unpack(text: str) -> Any:
     return None if found is text else found
 
 
-def _build_evidence(text: str, around: _Around) -> FoundEvidence:
-    places = [place for one in around.objects for place in _list_places(one)]
-    id = _find_word(around.objects, _IDS)
-    return FoundEvidence(
-        text,
-        document=_find_name(around) or id or around.name,
-        id=id,
-        score=next((score for one in around.objects if (score := _read_score(one)) is not None), None),
-        topic=_find_word(places, ("topic",)),
-    )
-
-
 def _find_name(around: _Around) -> str | None:
     """Return the name of the document that the objects around a value give."""
     places = [place for one in around.objects for place in _list_places(one)]
@@ -349,10 +344,3 @@ def _find_word(places: Iterable[Mapping[str, Any]], names: Iterable[str]) -> str
     found = (place.get(name) for place in places for name in names)
     # By `type`: True is an int, too, and no name.
     return next((str(one) for one in found if type(one) in (str, int) and str(one)), None)
-
-
-def _read_score(own: Mapping[str, Any]) -> float | None:
-    score = next((own[name] for name in _SCORES if isinstance(own.get(name), int | float)), None)
-    if score is None or isinstance(score, bool):
-        return None
-    return float(score) if isfinite(score) and abs(score) <= _LARGEST_SCORE else None

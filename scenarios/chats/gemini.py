@@ -40,19 +40,15 @@ def _read_request(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
     if contents is None:
         raise FormatError("contents: is missing. Log the request with its contents, or delete the line.")
     listed = contents if isinstance(contents, list) else [contents]
-    said += read_said([_build_message(one) for one in listed], "contents", reading)
+    # A content may be a text, and lack the role of the user.
+    told = ({"parts": [one]} if isinstance(one, str) else one for one in listed)
+    messages = [{"role": "user", **one} if isinstance(one, Mapping) else one for one in told]
+    said += read_said(messages, "contents", reading)
     if value.get("candidates"):
         said += read_candidates(value["candidates"], "candidates", reading)
     elif value.get("response"):
         said += read_reply(value["response"], "response", reading)
     return build_chat(value, list_unread(value, *_READ), said, name, reading)
-
-
-def _build_message(content: Any) -> Any:
-    """Return a content as a message; Gemini's may be a text, and lack the role of the user."""
-    if isinstance(content, str):
-        return {"role": "user", "parts": [content]}
-    return {"role": "user", **content} if isinstance(content, Mapping) else content
 
 
 INFO = ChatFormat(

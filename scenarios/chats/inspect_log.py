@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat, require_object, skip_wrong
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import get_text, read_json_values
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import open_to_read
 from hallulab.scenarios.files.json_text import parse_json
-from hallulab.scenarios.transcript import Conversation
 
 LARGEST_SAMPLE = 200_000_000
 """Bytes of a sample at most."""
@@ -37,7 +34,11 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     values = _read_archive(path) if packed else ((place, value) for place, _, value in read_json_values(path))
     for number, (place, value) in enumerate(values, start=1):
         with skip_wrong(reading, place):
-            one = _read_sample(require_object(value), f"sample-{number}", reading)
+            sample = require_object(value)
+            id, epoch = sample.get("id"), sample.get("epoch")
+            own = None if id in (None, "") else f"{id}" if epoch in (None, 1) else f"{id}-epoch-{epoch}"
+            model, said = get_text(sample.get("output"), "model"), sample.get("messages")
+            one = build_said(said, "messages", reading, f"sample-{number}", own, model)
             yield ReadChat(f"{path}, {place}", one)
 
 
@@ -69,16 +70,6 @@ def _read_archive(path: Path) -> Iterator[tuple[str, Any]]:
             ) from error
         except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
             raise UsageError(f"{path}: a damaged log of Inspect ({error}). Copy it again.") from error
-
-
-def _read_sample(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
-    said = read_said(value.get("messages"), "messages", reading)
-    id, epoch = value.get("id"), value.get("epoch")
-    about = ChatContext(
-        id=None if id in (None, "") else f"{id}" if epoch in (None, 1) else f"{id}-epoch-{epoch}",
-        model=get_text(value.get("output"), "model") or MODEL,
-    )
-    return build_conversation(build_turns(said), about, name)
 
 
 def recognize(start: FileStart) -> bool:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
-    ReadChat,
+    read_objects,
     recognize_object,
-    require_object,
-    skip_wrong,
 )
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.conventions import read_text
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import get_object, list_in, read_json_values
+from hallulab.scenarios.chats.values import get_object, list_in
 from hallulab.scenarios.transcript import Conversation
 
 _ROLES = {"user": "user", "lead": "user", "contact": "user", "bot": "assistant", "admin": "assistant"}
@@ -28,41 +25,29 @@ _BREAK = re.compile(r"<(?:br|/p|/li|/h[1-6]|/div)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 
 
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield each conversation."""
-    for place, _, value in read_json_values(path):
-        listed = require_object(value).get("conversations")
-        for number, one in enumerate(listed if isinstance(listed, list) else [value], start=1):
-            where = f"{place}, conversation {number}" if isinstance(listed, list) else place
-            with skip_wrong(reading, where):
-                found = _read_conversation(require_object(one), f"chat-{number}", reading)
-                yield ReadChat(f"{path}, {where}", found)
-
-
 def _read_conversation(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
     parts = list_in(get_object(value, "conversation_parts"), "conversation_parts")
     told = [one for one in (value.get("source"), *parts) if isinstance(one, Mapping) and one.get("body")]
     public = [one for one in told if one.get("part_type") not in _INTERNAL]
     for _ in range(len(told) - len(public)):
         reading.count("Internal notes left out")
-    said = read_said([_convert(one) for one in public], "conversation_parts", reading)
-    id = value.get("id")
-    about = ChatContext(id=str(id) if isinstance(id, str | int) and str(id) else None)
-    return build_conversation(build_turns(said), about, name)
-
-
-def _convert(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message with role and content, which is HTML there."""
-    kind = get_object(part, "author").get("type")
-    text = html.unescape(_TAG.sub("", _BREAK.sub("\n", str(part["body"])))).strip()
-    return {"role": _ROLES.get(str(kind), kind), "content": text}
+    said = []
+    for part in public:
+        kind = get_object(part, "author").get("type")
+        text = html.unescape(_TAG.sub("", _BREAK.sub("\n", str(part["body"])))).strip()
+        said.append({"role": _ROLES.get(str(kind), kind), "content": text})
+    return build_said(said, "conversation_parts", reading, name, read_text(value.get("id")))
 
 
 INFO = ChatFormat(
     name="intercom",
     about="conversations of Intercom's API",
     endings=(".json",),
-    read=read,
+    read=partial(
+        read_objects,
+        convert=_read_conversation,
+        split=lambda value: list_in(value, "conversations") if "conversations" in value else [value],
+    ),
     recognize=recognize_object(
         lambda value: "conversation_parts" in value or value.get("type") == "conversation.list"
     ),

@@ -8,24 +8,22 @@ evidence; in older versions, spans whose name says that they retrieve.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object
-from hallulab.scenarios.chats.conventions import Kind, read_text
-from hallulab.scenarios.chats.otel import read_timestamp
+from hallulab.scenarios.chats.conventions import RETRIEVES, Kind, read_text
 from hallulab.scenarios.chats.reading import fold_keys, fold_name
+from hallulab.scenarios.chats.row_order import read_timestamp
 from hallulab.scenarios.chats.span_files import is_span_row
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
-from hallulab.scenarios.chats.values import FormatError, get_object, list_objects
+from hallulab.scenarios.chats.values import FormatError, get_first, get_object, list_objects
 
 _KINDS: Mapping[str, Kind] = {
     "RETRIEVER": "evidence", "TOOL": "evidence", "GENERATION": "model", "AGENT": "agent",
 }  # fmt: skip
-_RETRIEVES = re.compile(r"retriev|search|rerank", re.IGNORECASE)
 _TRACE = {"sessionid", "projectid", "traceid", "timestamp"}
 
 
@@ -34,15 +32,13 @@ def is_langfuse(value: Mapping[str, Any]) -> bool:
     own = fold_keys(value)
     if is_span_row(own) and "parentobservationid" not in own:
         return False  # of another tool
-    named = {"id", "traceid"} & own.keys()  # other logs have an input, an output and a session, too
+    named = {"id", "type"} & own.keys()  # other logs have an input, an output and a session, too
     if {"input", "output"} <= own.keys() and named and _TRACE & own.keys():
         return True
     if {"traceid", "type", "starttime"} <= own.keys():
         return True
-    wrapped = own.get("data")
-    if isinstance(wrapped, list) and wrapped and isinstance(wrapped[0], Mapping):
-        return is_langfuse(wrapped[0])
-    return bool({"observations", "traces"} & own.keys())
+    wrapped = get_first(own, "data")
+    return is_langfuse(wrapped) if wrapped else bool({"observations", "traces"} & own.keys())
 
 
 def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[TraceSpan]:
@@ -80,6 +76,7 @@ def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Ite
         gave=own.get("output"),
         session=read_text(own.get("sessionid")),
         topic=read_text(get_object(own, "metadata").get("topic")),
+        beside=own.get("metadata"),
         names=_list_names(own, "timestamp", "reply"),
     )
     says_nothing = own.get("input") is None and own.get("output") is None
@@ -91,7 +88,7 @@ def read_langfuse_spans(value: Mapping[str, Any], left_out: Counter[str]) -> Ite
 def _build_span(own: Mapping[str, Any], trace: str, is_alone: bool) -> TraceSpan:
     """Return an observation; without what its trace says, it tells by its parent whether it is the root."""
     type, name = str(own.get("type")).upper(), str(own.get("name") or "")
-    retrieves = type == "SPAN" and bool(_RETRIEVES.search(name))
+    retrieves = type == "SPAN" and RETRIEVES.search(name)
     kind: Kind = "evidence" if retrieves else _KINDS.get(type, "other")
     return TraceSpan(
         trace=trace,
@@ -103,6 +100,7 @@ def _build_span(own: Mapping[str, Any], trace: str, is_alone: bool) -> TraceSpan
         name=name,
         given=own.get("input"),
         gave=own.get("output"),
+        beside=own.get("metadata"),
         session=read_text(own.get("sessionid")),
         model=read_text(own.get("model")) or read_text(own.get("providedmodelname")),
         names=_list_names(own, "startTime", "passages" if kind == "evidence" else "reply"),

@@ -13,9 +13,9 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object, require_object
 from hallulab.scenarios.chats.conventions import Kind
-from hallulab.scenarios.chats.otel import read_timestamp
+from hallulab.scenarios.chats.row_order import read_timestamp
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
-from hallulab.scenarios.chats.values import FormatError, get_object, get_text, list_in
+from hallulab.scenarios.chats.values import FormatError, get_first, get_object, get_text, list_in
 
 _THREADS = ("session_id", "thread_id", "conversation_id")
 _KINDS: Mapping[str, Kind] = {"llm": "model", "retriever": "evidence", "tool": "evidence"}
@@ -55,6 +55,7 @@ def read_langsmith_spans(
         name=str(value.get("name") or ""),
         given=value.get("inputs"),
         gave=value.get("outputs"),
+        beside=about,
         session=None if thread is None else str(about[thread]),
         model=get_text(about, "ls_model_name"),
         names=names if thread is None else {**names, "session": thread},
@@ -64,18 +65,13 @@ def read_langsmith_spans(
         yield from read_langsmith_spans(inner, left_out, levels - 1)
 
 
-def _is_run(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is a run, or has runs."""
-    runs = value.get("runs")
-    first = runs[0] if isinstance(runs, list) and runs else value
-    return isinstance(first, Mapping) and {"run_type", "inputs"} <= first.keys()
-
-
 INFO = ChatFormat(
     name="langsmith",
     about="runs of LangSmith",
     endings=(".jsonl", ".json"),
     read=partial(read_traces, read=read_langsmith_spans),
-    recognize=recognize_object(_is_run),
+    recognize=recognize_object(
+        lambda value: {"run_type", "inputs"} <= (get_first(value, "runs") or value).keys()
+    ),
     rank=0,
 )

@@ -9,15 +9,19 @@ from typing import Any
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
     ReadChat,
+    read_values,
     recognize_object,
-    require_object,
     skip_wrong,
 )
-from hallulab.scenarios.chats.messages import follow_branch, read_said
+from hallulab.scenarios.chats.messages import build_said, follow_branch
 from hallulab.scenarios.chats.reading import Reading, place_in
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import Groups, get_object, get_text, list_objects, read_json_values
+from hallulab.scenarios.chats.values import (
+    Groups,
+    get_first,
+    get_object,
+    get_text,
+    list_objects,
+)
 from hallulab.scenarios.transcript import Conversation
 
 _PARENT, _CHILDREN, _SPEAKER = "parentMessageId", "children", "isCreatedByUser"
@@ -26,9 +30,8 @@ _PARENT, _CHILDREN, _SPEAKER = "parentMessageId", "children", "isCreatedByUser"
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield each exported conversation, and those of messages that stand alone."""
     with Groups() as groups:
-        for number, (place, line, given) in enumerate(read_json_values(path, reading.skip), start=1):
+        for number, (place, line, value) in enumerate(read_values(path, reading), start=1):
             with skip_wrong(reading, place):
-                value = require_object(given)
                 if _SPEAKER in value:
                     groups.add(str(value.get("conversationId") or "chat-1"), 0.0, line, value)
                     continue
@@ -49,10 +52,9 @@ def _read_conversation(
     """Make a conversation of the branch with the last message."""
     nodes = {str(one.get("messageId") or number): one for number, one in enumerate(_flatten(messages))}
     path = follow_branch(nodes, None, _PARENT, reading)
-    said = read_said([_convert(nodes[key]) for key in path], "messages", reading)
+    said = [_convert(nodes[key]) for key in path]
     models = (get_text(nodes[key], "model") for key in path)
-    about = ChatContext(id=id, model=model or next(filter(None, models), MODEL))
-    return build_conversation(build_turns(said), about, id)
+    return build_said(said, "messages", reading, id, None, model or next(filter(None, models), None))
 
 
 def _flatten(messages: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -77,18 +79,13 @@ def _convert(message: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": role, "content": parts or message.get("text") or ""}
 
 
-def _is_librechat(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is an export or a message."""
-    listed = value.get("messages")
-    first = listed[0] if isinstance(listed, list) and listed else value
-    return isinstance(first, Mapping) and _SPEAKER in first and "messageId" in first
-
-
 INFO = ChatFormat(
     name="librechat",
     about="LibreChat's exports",
     endings=(".json",),
     read=read,
-    recognize=recognize_object(_is_librechat),
+    recognize=recognize_object(
+        lambda value: {_SPEAKER, "messageId"} <= (get_first(value, "messages") or value).keys()
+    ),
     rank=0,
 )

@@ -26,12 +26,13 @@ _RESULTS = fold_names(
 )
 _DOCUMENTS = fold_names("document search_result")
 SILENT = fold_names(
-    "reasoning thinking think redacted_thinking reasoning_content reasoning_message cache_point step_start"
+    "reasoning thinking think thought redacted_thinking reasoning_content reasoning_message cache_point "
+    "step_start hidden_reasoning_message"
 )
 """Kinds of parts that are no words of the speaker."""
 _KINDS = (*_TEXTS, *_CALLS, *_RESULTS, *_DOCUMENTS, *SILENT, "citationscontent")
 _WORDS = ("text", "content", "refusal", "value")
-_GAVE = ("response", "result", "content", "output")
+_GAVE = ("response", "result", "content", "output", "tool_result")
 
 
 @dataclass

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from hallulab.scenarios.chats.cells import is_nothing
-from hallulab.scenarios.chats.evidence import are_messages, extract_evidence, require_words
+from hallulab.scenarios.chats.evidence import extract_evidence, find_other, require_words
 from hallulab.scenarios.chats.message_parts import shorten_value
-from hallulab.scenarios.chats.otel import read_timestamp
 from hallulab.scenarios.chats.reading import NAMES, Reading
 from hallulab.scenarios.chats.record import (
     CHATBOT,
@@ -26,11 +27,12 @@ from hallulab.scenarios.chats.record import (
     read_about,
 )
 from hallulab.scenarios.chats.replies import is_item, read_items, read_reply
-from hallulab.scenarios.chats.row_order import RowPlace, read_row_place
+from hallulab.scenarios.chats.row_order import RowPlace, read_row_place, read_timestamp
 from hallulab.scenarios.chats.turns import (
     SYSTEM,
     ChatMessageRecord,
     build_turns,
+    find_evidence,
     find_hidden,
     find_role,
     note_speakers,
@@ -80,6 +82,14 @@ def read_messages(
     return build_chat(value, names, said, name, reading)
 
 
+def build_said(
+    listed: Any, where: str, reading: Reading, name: str, id: str | None = None, model: str | None = None
+) -> Conversation:
+    """Make a conversation of a list of messages (`read_said`), which has its identifier `id`, else `name`."""
+    about = ChatContext(id=id, model=model or MODEL)
+    return build_conversation(build_turns(read_said(listed, where, reading)), about, name)
+
+
 def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageRecord]:
     """Return what the messages of a list say, in the order of their times where all have one.
 
@@ -88,6 +98,7 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
     """
     if not isinstance(listed, list):
         raise FormatError(f"{where}: must be a list of messages. Correct it, or delete the line.")
+    _check_one_conversation(listed, where)
     told = list[ChatMessageRecord]()
     # Where all were hidden, the name would say something else.
     hidden = {
@@ -106,6 +117,20 @@ def read_said(listed: Any, where: str, reading: Reading) -> list[ChatMessageReco
         else:
             told += read_chat_message(message, f"{where}.{number}", reading=reading)
     return told
+
+
+def _check_one_conversation(listed: list[Any], where: str) -> None:
+    """Raise FormatError if messages name several conversations."""
+    named = defaultdict[str, set[str]](set)
+    for one in listed:
+        for name in one if isinstance(one, Mapping) else ():
+            if name in _SESSIONS and one[name] is not None:
+                named[name].add(str(one[name]))
+            if len(named[name]) > 1:
+                raise FormatError(
+                    f"{where}: the messages are of several conversations, as `{name}` says. Give this list "
+                    "alone, or as lines: then each conversation is read."
+                )
 
 
 def _order_by_time(listed: list[Any], where: str, reading: Reading) -> list[tuple[int, Any]]:
@@ -167,19 +192,25 @@ def build_chat(
     """
     chosen = reading.choose(tuple(names), *_BESIDE)
     told = list(said)
+    replies = [at for at, one in enumerate(told) if one.role == "assistant" and one.text]
     passages = chosen.get("passages")
-    if passages is not None and are_messages(value[passages]):
-        reading.drop("passages", passages, "has messages, and no passages")
+    if passages is not None and (other := find_other(value[passages])):
+        reading.drop("passages", passages, f"has {other}, and no passages")
     elif passages is not None and not is_nothing(value[passages]):
-        replies = [at for at, one in enumerate(told) if one.role == "assistant" and one.text]
         each = value[passages]
-        if not _is_for_each(each, len(replies)):
+        several = isinstance(each, list) and len(each) == len(replies) > 1
+        if not several or not all(isinstance(own, list) and set(map(type, own)) <= {str} for own in each):
             # The evidence of a line is that of its last reply: RAG logs have a line for each.
             replies, each = replies[-1:], [each]
         for at, own in zip(replies, each, strict=False):
             given = () if is_nothing(own) else tuple(extract_evidence(own, passages))
             require_words(given, passages)
             told[at] = replace(told[at], evidence=(*told[at].evidence, *given))
+    elif replies and not any(one.evidence for one in told):
+        with suppress(FormatError):  # names of passages are no evidence
+            if given := find_evidence({"metadata": value.get("metadata")}, beside=True):
+                told[replies[-1]] = replace(told[replies[-1]], evidence=given)
+                reading.take("passages", "metadata (context)")
     beside = {field: _find_beside(value, field, chosen) for field in ("session", "topic", "chatbot", "model")}
     ids = (place.get("id") for place in (value, get_object(value, "metadata")))
     about = ChatContext(
@@ -190,15 +221,10 @@ def build_chat(
     return build_conversation(add_topic(build_turns(told), beside["topic"]), about, name)
 
 
-def _is_for_each(given: Any, count: int) -> bool:
-    """Return whether evidence is a list of texts for each of several replies."""
-    return (
-        isinstance(given, list)
-        and len(given) == count > 1
-        and all(isinstance(own, list) and all(isinstance(one, str) for one in own) for own in given)
-    )
-
-
+_SESSIONS = frozenset(
+    ("session_id", "sessionId", "thread_id", "threadId", "conversation_id", "conversationId", "chatId")
+)
+"""Names of the conversation of a message in a list."""
 _BESIDE = ("session", "passages", "topic", "chatbot", "model")
 _READ = (KEY, "id", "metadata", "object", "system", "tools")
 """Names that are read elsewhere, or say nothing of the chat."""

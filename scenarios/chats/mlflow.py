@@ -14,7 +14,7 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, recognize_object
 from hallulab.scenarios.chats.conventions import Kind
-from hallulab.scenarios.chats.otel import read_timestamp
+from hallulab.scenarios.chats.row_order import read_timestamp
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
 from hallulab.scenarios.chats.values import FormatError, get_object, get_text
 from hallulab.scenarios.files.json_text import parse_json

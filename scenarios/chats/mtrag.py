@@ -14,7 +14,7 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recog
 from hallulab.scenarios.chats.messages import build_chat, list_unread, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.sessions import branch_off
-from hallulab.scenarios.chats.values import FormatError, list_objects
+from hallulab.scenarios.chats.values import FormatError, get_first, list_objects
 from hallulab.scenarios.transcript import Conversation
 
 _READ = ("messages", "input", "predictions", "targets", "conversation_id", "task_id", "author", "retriever")
@@ -38,18 +38,13 @@ def _read_object(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
     return one if given < 1 else branch_off(one, str(value.get("conversation_id") or task), given)
 
 
-def _has_speakers(value: Mapping[str, Any]) -> bool:
-    """Return whether the messages of a conversation, or those before a task, have a `speaker`."""
-    listed = value.get("messages", value.get("input"))
-    first = listed[0] if isinstance(listed, list) and listed else None
-    return isinstance(first, Mapping) and "speaker" in first
-
-
 INFO = ChatFormat(
     name="mtrag",
     about="conversations of MTRAG, and its tasks with predictions",
     endings=(".json", ".jsonl"),
     read=partial(read_objects, convert=_read_object),
-    recognize=recognize_object(_has_speakers),
+    recognize=recognize_object(
+        lambda value: "speaker" in get_first(value, "messages" if "messages" in value else "input")
+    ),
     rank=0,
 )

@@ -19,10 +19,13 @@ from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.chats.sessions import read_log
 from hallulab.scenarios.chats.turns import ChatMessageRecord
+from hallulab.scenarios.chats.values import list_objects
 from hallulab.scenarios.transcript import Conversation
 
 _MESSAGES = ("messages", "input_messages")
 _REQUESTS = ("request", "request_body", "body", "kwargs")
+_LEX = "inputTranscript"
+"""The user's message, beside which Amazon Lex has nothing but replies as `messages`."""
 _READ = ("messages", "response", "output", "completion", "choices")
 
 
@@ -47,6 +50,10 @@ def flatten_request(value: Mapping[str, Any]) -> Mapping[str, Any]:
     name = next((name for name in _REQUESTS if isinstance(value.get(name), Mapping)), None)
     if name is not None and not any(key in value for key in _MESSAGES):
         value = {**{key: one for key, one in value.items() if key != name}, **value[name]}
+    if isinstance(value.get("messages"), list) and isinstance(value.get(_LEX), str):
+        replies = ({**one, "role": "assistant"} for one in list_objects(value, "messages"))
+        said = [{"role": "user", "content": value[_LEX]}, *replies]
+        value = {**{key: one for key, one in value.items() if key != _LEX}, "messages": said}
     if "messages" not in value and "input_messages" in value:
         value = {("messages" if key == "input_messages" else key): one for key, one in value.items()}
     return value

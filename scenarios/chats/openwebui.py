@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import html
+import re
+from collections.abc import Mapping
 from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
-from hallulab.scenarios.chats.messages import follow_branch, read_said
+from hallulab.scenarios.chats.conventions import unpack_text
+from hallulab.scenarios.chats.messages import build_said, follow_branch
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import FormatError, get_object, get_text, list_in, list_objects
+from hallulab.scenarios.chats.values import (
+    FormatError,
+    convert_to_text,
+    get_object,
+    get_text,
+    list_in,
+    list_objects,
+)
 from hallulab.scenarios.transcript import Conversation
+
+# It ends before the next one begins: texts of many beginnings without an end take no longer.
+_TOOL = re.compile(
+    r'<details type="(?:tool_calls|code_interpreter)"([^<>]*)>(?:(?!</?details).)*</details>\s*', re.DOTALL
+)
+"""A call of a tool, which Open WebUI writes into the reply."""
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
 
 def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
@@ -28,27 +43,30 @@ def _read_export(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
         messages = [nodes[id] for id in path]
     else:
         messages = list_objects(chat, "messages")
-    said = read_said([_convert(one) for one in messages], "messages", reading)
     models = (get_text(one, "model") for one in messages)
     id = get_text(value if value.get("id") else chat, "id")
-    about = ChatContext(id=id, model=next(filter(None, models), MODEL))
-    return build_conversation(build_turns(said), about, name)
+    said = [_convert(one) for one in messages]
+    return build_said(said, "messages", reading, name, id, next(filter(None, models), None))
 
 
 def _convert(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message with role and content, and its sources as evidence."""
-    sources = list_in(message, "sources") or list_in(message, "citations")
-    given = [piece for one in sources if isinstance(one, Mapping) for piece in _read_source(one)]
-    return {"role": message.get("role"), "content": message.get("content"), "documents": given}
-
-
-def _read_source(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the passages of a source, which has its texts and what is known of each in lists of their own."""
-    named = get_object(value, "source").get("name")
-    for text, about in zip_longest(list_in(value, "document"), list_in(value, "metadata")):
-        if isinstance(text, str):
-            own = about.get("name") or about.get("source") if isinstance(about, Mapping) else None
-            yield {"content": text, "title": own or named or "source"}
+    given = list[dict[str, Any]]()
+    for source in list_objects(message, "sources") or list_objects(message, "citations"):
+        named = get_object(source, "source").get("name")
+        # Its texts, and what is known of each, stand in lists of their own.
+        for text, about in zip_longest(list_in(source, "document"), list_in(source, "metadata")):
+            if isinstance(text, str):
+                own = about.get("name") or about.get("source") if isinstance(about, Mapping) else None
+                given.append({"content": text, "title": own or named or "source"})
+    content = message.get("content")
+    if isinstance(content, str) and message.get("role") == "assistant":
+        for about in _TOOL.findall(content):
+            tool = {name: html.unescape(one) for name, one in _ATTRIBUTE.findall(about)}
+            if gave := unpack_text(tool.get("result") or tool.get("output")):
+                given.append({"content": convert_to_text(gave), "title": tool.get("name") or "tool"})
+        content = _TOOL.sub("", content)
+    return {"role": message.get("role"), "content": content, "documents": given}
 
 
 INFO = ChatFormat(

@@ -5,12 +5,8 @@ Records of logs that are messages of a model belong to their span, wherever that
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,7 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, ReadChat, recognize
 from hallulab.scenarios.chats.conventions import is_reply, read_content_of, read_event, read_text
 from hallulab.scenarios.chats.reading import Reading, fold_keys
 from hallulab.scenarios.chats.record import KEY
-from hallulab.scenarios.chats.row_order import LATEST
+from hallulab.scenarios.chats.row_order import read_timestamp
 from hallulab.scenarios.chats.span_files import (
     find_spans,
     flatten_attributes,
@@ -123,34 +119,6 @@ def _find_time(own: Mapping[str, Any], which: str) -> tuple[str, float | None]:
         if own.get(name) not in (None, ""):
             return f"{which}_time".lstrip("_"), read_timestamp(own[name])
     return "", None
-
-
-def read_timestamp(value: Any) -> float | None:
-    """Return a time in seconds: of a number of seconds, or of thousandths to billionths, or of ISO 8601.
-
-    >>> read_timestamp("1790843400000000000") == read_timestamp(1790843400000) == 1790843400
-    True
-    """
-    found = parse_timestamp(value)
-    while found is not None and abs(found) > LATEST:
-        found /= 1000
-    return found
-
-
-def parse_timestamp(value: Any) -> float | None:
-    """Return a time as a number: digits, or ISO 8601, without a zone in UTC; None for anything else."""
-    if isinstance(value, str):
-        value = re.sub(r" (?:UTC|GMT)$", "Z", value.strip())
-    for read in (float, _read_iso):
-        with suppress(TypeError, ValueError, OverflowError):
-            found = float(read(value))
-            return found if isfinite(found) else None
-    return None
-
-
-def _read_iso(text: str) -> float:
-    when = datetime.fromisoformat(text)
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:

@@ -7,7 +7,7 @@ conversation has.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,24 +93,24 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
         UsageError: there is no table, or one is no Parquet.
         FormatError: a row is wrong, or a column is missing.
     """
-    tables = _find_tables(path)
+    folders = (path.glob(f"{DATA}/*.parquet"), path.glob("*.parquet"))
+    tables = [path] if path.is_file() else next(filter(None, map(sorted, folders)), [])
+    if not tables:
+        raise UsageError(f"{path}: no Parquet file in it or in {DATA}/. Name the folder of a data set.")
     if len(tables) > 1:
-        names = ", ".join(sorted({table.stem for table in tables}))
-        reading.note(f"All {len(tables)} tables of the folder were read together: {shorten_line(names)}.")
-    rows = _place_rows(tables)
+        told = shorten_line(", ".join(sorted({table.stem for table in tables})))
+        reading.note(f"All {len(tables)} tables of the folder were read together: {told}.")
+    names = [f"{replace_surrogates(table.name)}, " if len(tables) > 1 else "" for table in tables]
+    rows = (
+        PlacedRow(f"{beside}row {number}", number, row)
+        for table, beside in zip(tables, names, strict=True)
+        for number, row in enumerate(read_parquet_rows(table), start=1)
+    )
     first = next(rows, None)
     if first is not None and {"turns", "persona"} <= first.cells.keys():
         yield from _read_own(path, chain([first], rows), reading)
     elif first is not None:
         yield from read_rows(path, chain([first], rows), reading)
-
-
-def _place_rows(tables: Sequence[Path]) -> Iterator[PlacedRow]:
-    """Yield the rows of all tables; of several, each says in which it is."""
-    for table in tables:
-        beside = f"{replace_surrogates(table.name)}, " if len(tables) > 1 else ""
-        for number, row in enumerate(read_parquet_rows(table), start=1):
-            yield PlacedRow(f"{beside}row {number}", number, row)
 
 
 def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterator[ReadChat]:
@@ -122,15 +122,6 @@ def _read_own(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
             yield ReadChat(place_in(path, place), read_openai(said, f"row-{number}", reading))
         except FormatError as error:
             raise FormatError(str(error), place) from error
-
-
-def _find_tables(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    found = sorted(path.glob(f"{DATA}/*.parquet")) or sorted(path.glob("*.parquet"))
-    if not found:
-        raise UsageError(f"{path}: no Parquet file in it or in {DATA}/. Name the folder of a data set.")
-    return found
 
 
 def _build_row(marked: Marked, without: frozenset[str]) -> dict[str, Any]:

@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
-    ReadChat,
+    read_objects,
     recognize_object,
-    require_object,
-    skip_wrong,
 )
+from hallulab.scenarios.chats.dialogues import extract_dialogue_part
 from hallulab.scenarios.chats.evidence import extract_evidence
 from hallulab.scenarios.chats.messages import read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns
+from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, find_evidence
 from hallulab.scenarios.chats.values import (
     FormatError,
     convert_to_text,
     get_object,
     get_text,
-    read_json_values,
 )
 from hallulab.scenarios.transcript import Conversation
-
-
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversation of each result."""
-    for place, _, value in read_json_values(path):
-        results = _find_results(require_object(value))
-        for number, result in enumerate(results, start=1):
-            where = f"{place}, result {number}" if len(results) > 1 else place
-            with skip_wrong(reading, where):
-                one = _read_result(require_object(result), f"{place.replace(' ', '-')}-{number}", reading)
-                yield ReadChat(f"{path}, {where}", one)
 
 
 def _find_results(value: Mapping[str, Any]) -> list[Any]:
@@ -62,6 +49,10 @@ def _read_result(value: Mapping[str, Any], name: str, reading: Reading) -> Conve
         reading.take("reply", "response.output")
         context = given[chosen["passages"]] if "passages" in chosen else None
         evidence = tuple(extract_evidence(unpack_cell(context), "context")) if context else ()
+        if isinstance(output, Mapping):
+            evidence = evidence or find_evidence(output, beside=True)
+            found = extract_dialogue_part(output, "assistant", reading.mapping.get("reply")).said
+            output = found[-1].text if found else output
         said.append(ChatMessageRecord("assistant", convert_to_text(output), evidence))
     provider = value.get("provider")
     model = provider.get("id") if isinstance(provider, Mapping) else provider
@@ -83,17 +74,17 @@ def _read_prompt(prompt: Any, reading: Reading) -> list[ChatMessageRecord]:
     return [ChatMessageRecord("user", raw)]
 
 
-def _has_results(value: Mapping[str, Any]) -> bool:
-    results = _find_results(value)
-    first = results[0] if results else None
-    return isinstance(first, Mapping) and "vars" in first and ("response" in first or "error" in first)
-
-
 INFO = ChatFormat(
     name="promptfoo",
     about="results of promptfoo",
     endings=(".json", ".jsonl"),
-    read=read,
-    recognize=recognize_object(_has_results),
+    read=partial(read_objects, convert=_read_result, split=_find_results),
+    recognize=recognize_object(
+        lambda value: (
+            isinstance(first := next(iter(_find_results(value)), None), Mapping)
+            and "vars" in first
+            and bool({"response", "error"} & first.keys())
+        )
+    ),
     rank=0,
 )

@@ -12,15 +12,18 @@ from typing import Any
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
     ReadChat,
+    read_values,
     recognize_object,
-    require_object,
     skip_wrong,
 )
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import convert_to_text, get_text, list_objects, read_json_values
+from hallulab.scenarios.chats.values import (
+    convert_to_text,
+    get_first,
+    get_text,
+    list_objects,
+)
 
 _KIND = "part_kind"
 _ROLES = {"system-prompt": "system", "user-prompt": "user", "text": "assistant"}
@@ -38,17 +41,21 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
         FormatError: a message is wrong.
     """
     chats, models = dict[str, list[dict[str, Any]]](), dict[str, str]()
-    for _, _, given in read_json_values(path, reading.skip):
-        value = require_object(given)
+    for _, _, value in read_values(path, reading):
         id = get_text(value, "conversation_id") or "chat-1"
-        chats.setdefault(id, []).extend(_convert(value))
+        messages = chats.setdefault(id, [])
+        parts = list_objects(value, "parts")
+        if any(one.get(_KIND) == "retry-prompt" and not one.get("tool_name") for one in parts):
+            while messages and messages[-1]["role"] == "assistant":
+                messages.pop()
+                reading.count("Replies that the agent was told to make again left out")
+        messages += _convert(value)
         if model := get_text(value, "model_name"):
             models.setdefault(id, model)
     for id, messages in chats.items():
         with skip_wrong(reading, f"conversation {id}"):
-            turns = build_turns(read_said(messages, "messages", reading))
-            about = ChatContext(id=id, model=models.get(id, MODEL))
-            yield ReadChat(str(path), build_conversation(turns, about, id))
+            one = build_said(messages, "messages", reading, id, None, models.get(id))
+            yield ReadChat(str(path), one)
 
 
 def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -67,16 +74,11 @@ def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"role": "tool", "name": tool, "content": convert_to_text(content)}
 
 
-def _has_parts(value: Mapping[str, Any]) -> bool:
-    parts = value.get("parts")
-    return isinstance(parts, list) and bool(parts) and isinstance(parts[0], Mapping) and _KIND in parts[0]
-
-
 INFO = ChatFormat(
     name="pydantic-ai",
     about="histories of Pydantic AI",
     endings=(".json", ".jsonl"),
     read=read,
-    recognize=recognize_object(_has_parts),
+    recognize=recognize_object(lambda value: _KIND in get_first(value, "parts")),
     rank=0,
 )

@@ -7,10 +7,8 @@ from functools import partial
 from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
 from hallulab.scenarios.chats.values import get_text, list_objects
 from hallulab.scenarios.transcript import Conversation
 
@@ -28,8 +26,7 @@ def _read_tracker(value: Mapping[str, Any], name: str, reading: Reading) -> Conv
         elif kind in _TAKEN_BACK:
             while messages and messages[-1]["role"] == _TAKEN_BACK[kind]:
                 messages.pop()
-    about = ChatContext(id=get_text(value, "sender_id"))
-    return build_conversation(build_turns(read_said(messages, "events", reading)), about, name)
+    return build_said(messages, "events", reading, name, get_text(value, "sender_id"))
 
 
 INFO = ChatFormat(

@@ -24,6 +24,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "user": (
         "user", "question", "query", "input", "prompt", "user_message", "user_input", "user_query",
         "user_prompt", "human", "instruction", "input_text", "inputs", "user_question", "customer_message",
+        "input_transcript",
     ),
     "reply": (
         "reply", "answer", "response", "output", "assistant", "assistant_message", "assistant_response",

@@ -13,16 +13,18 @@ from hallulab.scenarios.chats.values import FormatError
 
 _INSIDE = ("body", "response", "message", "output", "result", "data")
 _TEXTS = ("output_text", "text", "answer", "completion", "generation", "generated_text", *NAMES["reply"])
-_ITEM_RESULTS = ("file_search_call", "mcp_call", "code_interpreter_call")
+_ITEM_RESULTS = (
+    "file_search_call", "mcp_call", "code_interpreter_call", "function_call_output",
+    "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
+)  # fmt: skip
 _ITEM_CALLS = (
-    "function_call",
-    "custom_tool_call",
-    "web_search_call",
-    "computer_call",
-    "image_generation_call",
-)
-_ITEM_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_ITEMS = frozenset((*_ITEM_RESULTS, *_ITEM_CALLS, *_ITEM_OUTPUTS, "reasoning"))
+    "function_call", "custom_tool_call", "web_search_call", "computer_call", "image_generation_call",
+    "local_shell_call", "shell_call", "apply_patch_call",
+)  # fmt: skip
+_ITEMS_ASIDE = (
+    "reasoning", "compaction", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response",
+)  # fmt: skip
+_ITEMS = frozenset((*_ITEM_RESULTS, *_ITEM_CALLS, *_ITEMS_ASIDE))
 _GAVE = ("results", "outputs", "output")
 _DEEPEST = 6
 
@@ -71,16 +73,12 @@ def _read_choices(choices: Any, where: str, reading: Reading) -> list[ChatMessag
         raise FormatError(f"{where}: no reply is found in it. Put its text there.")
     for _ in choices[1:]:
         reading.count(f"Other replies of a request left out ({where})")
-    first = min(choices, key=_get_index)
+    known = [one for one in choices if isinstance(one, Mapping)]
+    first = min(known, key=lambda one: one["index"] if isinstance(one.get("index"), int) else 0)
     message = first.get("message")
     if isinstance(message, Mapping):
         return read_chat_message({"role": "assistant", **message}, where, reading=reading)
     return read_reply(first.get("text", message), where, reading, 1)
-
-
-def _get_index(choice: Any) -> int:
-    index = choice.get("index") if isinstance(choice, Mapping) else None
-    return index if isinstance(index, int) else 0
 
 
 def _read_object(
@@ -125,17 +123,13 @@ def read_items(items: Any, where: str, reading: Reading) -> list[ChatMessageReco
                 ChatMessageRecord("tool", "", tuple(extract_evidence(gave, str(item.get("name") or "tool"))))
             )
             reading.take("passages", f"{where} ({kind})")
-        elif kind in _ITEM_OUTPUTS:
-            name = str(item.get("name") or "tool")
-            said.append(ChatMessageRecord("tool", "", tuple(extract_evidence(item.get("output"), name))))
-            reading.take("passages", f"{where} ({kind})")
         elif kind in _ITEM_CALLS:
             said.append(ChatMessageRecord("call", json.dumps(item, ensure_ascii=False)))
         elif isinstance(item, Mapping) and "role" in item:
             said += read_chat_message(item, place, ("role", "content"), reading)
         elif kind in ("text", "output_text"):  # Anthropic's parts, alone
             said += read_chat_message({"role": "assistant", "content": [item]}, place, reading=reading)
-        elif kind != "reasoning":
+        elif kind not in _ITEMS_ASIDE:
             reading.count(f"Items left out, for they have no words ({kind})")
     return said
 

@@ -13,8 +13,8 @@ from typing import Any
 from hallulab.scenarios.chats.chat_format import (
     ChatFormat,
     ReadChat,
+    read_values,
     recognize_object,
-    require_object,
     skip_wrong,
 )
 from hallulab.scenarios.chats.messages import build_chat, find_session, list_unread
@@ -22,7 +22,7 @@ from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.replies import read_items
 from hallulab.scenarios.chats.sessions import LoggedChat, join_sessions
 from hallulab.scenarios.chats.turns import ChatMessageRecord
-from hallulab.scenarios.chats.values import get_text, read_json_values
+from hallulab.scenarios.chats.values import get_text
 from hallulab.scenarios.transcript import Conversation
 
 _READ = ("input", "output", "instructions", "previous_response_id", "conversation", "status")
@@ -35,9 +35,9 @@ def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
 
 def _read_responses(path: Path, reading: Reading) -> Iterator[LoggedChat]:
     sessions = dict[str, str]()
-    for number, (place, line, given) in enumerate(read_json_values(path, reading.skip), start=1):
+    for number, (place, line, given) in enumerate(read_values(path, reading), start=1):
         with skip_wrong(reading, place):
-            value = _flatten(require_object(given))
+            value = _flatten(given)
             one = _read_response(value, f"chat-{number}", reading)
             session, at = find_session(value, reading, *_READ)
             before, id = value.get("previous_response_id"), value.get("id")
@@ -71,20 +71,17 @@ def _read_response(value: Mapping[str, Any], name: str, reading: Reading) -> Con
     return build_chat(value, list_unread(value, *_READ), said, name, reading)
 
 
-def _has_items(value: Mapping[str, Any]) -> bool:
-    """Return whether an object is a response with its input, or a request and its response."""
-    value = _flatten(value)
-    output = value.get("output")
-    return "input" in value and isinstance(output, list) and all(
-        isinstance(item, Mapping) and "type" in item for item in output
-    )  # fmt: skip
-
-
 INFO = ChatFormat(
     name="responses",
     about="responses of OpenAI's Responses API",
     endings=(".jsonl", ".json"),
     read=read,
-    recognize=recognize_object(_has_items),
+    recognize=recognize_object(
+        lambda value: (
+            "input" in (flat := _flatten(value))
+            and isinstance(flat.get("output"), list)
+            and all(isinstance(item, Mapping) and "type" in item for item in flat["output"])
+        )
+    ),
     rank=0,
 )

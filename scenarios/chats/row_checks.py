@@ -21,7 +21,13 @@ _IDS = fold_names("id message_id uuid")
 
 
 def check_step(cells: Mapping[str, Any]) -> None:
-    """Raise FormatError if a row with a message and its reply stands within another row, as spans do."""
+    """Raise FormatError if a row with a message and its reply is a step: of Chainlit, or within another."""
+    kind = next((one for name, one in cells.items() if fold_name(name) == "type"), None)
+    if kind in ("user_message", "assistant_message"):
+        raise FormatError(
+            f"`type`: {kind!r}: the row is one message, and no message with its reply. Make a table with a "
+            "row a message: columns session_id, role, content and time."
+        )
     name = _find_parent(cells)
     if name is not None and not is_nothing(cells[name]) and is_span_row(cells):
         raise FormatError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from hallulab.scenarios.chats.reading import NAMES, AmbiguousNameError, Reading, fold_name
@@ -18,6 +18,11 @@ WHOLE_MESSAGE = ("text", "passages")
 DIALOGUE = ("messages", "passages")
 ALONE = (MESSAGE, WHOLE_MESSAGE)
 """Kinds of rows that are one message."""
+RAGAS = ("user_input", "response", "retrieved_contexts")
+DEEPEVAL = ("input", "actual_output", "retrieval_context")
+"""Names of message, reply and passages in the data sets that we write."""
+WRITTEN_BESIDE = ("conversation_id", "turn_index", "model")
+"""Names beside them, by which a row is known as ours."""
 _NUMBERED = re.compile(
     r"(?:retrieved[ _-]?)?(?:contexts?|passages?|docs?|documents?|chunks?|evidence)[ _.\[-]?\d{1,3}\]?",
     re.IGNORECASE,
@@ -25,6 +30,7 @@ _NUMBERED = re.compile(
 _ENDS = tuple(".?!。？！")
 _MOST_WORDS = 4
 """Words of a name at most."""
+_OUTPUTS = ("output", "outputs")
 _SAID = frozenset(map(fold_name, NAMES["text"]))
 
 
@@ -54,6 +60,14 @@ def choose_columns(names: tuple[str, ...], reading: Reading) -> Columns:
     """
     kind = find_kind(names, reading)
     chosen = dict(reading.choose(names, *kind))
+    own = list(map(fold_name, names))
+    is_data_set = "datasetid" in own and not any(one.startswith(("reference", "expected")) for one in own)
+    if is_data_set and "reply" not in reading.mapping and fold_name(chosen.get("reply", "")) in _OUTPUTS:
+        raise FormatError(
+            f"a row of a data set (`dataset_id`): its `{chosen['reply']}` may be the answer to compare with, "
+            "and no reply. Export the runs of an experiment, or say that it is the reply: "
+            f"--map reply={chosen['reply']}."
+        )
     chosen |= reading.choose([name for name in names if name not in chosen.values()], *BESIDE)
     if "turn" not in chosen:  # turns decide, and then two columns with times do no harm
         chosen |= reading.choose([name for name in names if name not in chosen.values()], "time")
@@ -88,11 +102,8 @@ def is_header(names: Iterable[str], mapping: Mapping[str, str] | None = None) ->
 def is_later_header(names: Iterable[str], mapping: Mapping[str, str] | None = None) -> bool:
     """Return whether a row that is not the first may be a header: it has the names, and no sentences."""
     listed = list(names)
-    return is_header(listed, mapping) and not any(map(_is_sentence, listed))
-
-
-def _is_sentence(name: str) -> bool:
-    return name.endswith(_ENDS) or len(name.split()) > _MOST_WORDS
+    sentences = (name.endswith(_ENDS) or len(name.split()) > _MOST_WORDS for name in listed)
+    return is_header(listed, mapping) and not any(sentences)
 
 
 def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
@@ -103,11 +114,14 @@ def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
     """
     names = tuple(names)
     chosen = Reading(reading.mapping).choose
-    for kind in (EXCHANGE, MESSAGE):
+    kinds = (EXCHANGE, MESSAGE)
+    for kind in kinds if "role" not in reading.mapping else kinds[::-1]:
         found = chosen(names, *kind[:2])
         if set(kind[:2]) <= found.keys():
-            if fold_name(found.get("user", "")) == "user" and "user" not in reading.mapping:
-                _check_user(names, found["user"])
+            is_user = fold_name(found.get("user", "")) == "user" and "user" not in reading.mapping
+            # It may name a person, where another name may have what that one said.
+            if is_user and (said := [name for name in names if fold_name(name) in _SAID]):
+                raise AmbiguousNameError([found["user"], *said], "user")
             return kind
     if "messages" in chosen(names, "messages"):
         return DIALOGUE
@@ -118,10 +132,3 @@ def find_kind(names: Iterable[str], reading: Reading) -> tuple[str, ...]:
         f"no column {' or '.join(NAMES[lacking][:8])} among {shorten_line(', '.join(names))}. Name the "
         f"columns in a header, or say which it is: --map {lacking}=NAME."
     )
-
-
-def _check_user(names: Sequence[str], user: str) -> None:
-    """Raise AmbiguousNameError if `user` may name a person, for another name may have what that one said."""
-    said = [name for name in names if fold_name(name) in _SAID]
-    if said:
-        raise AmbiguousNameError([user, *said], "user")

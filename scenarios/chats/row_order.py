@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hallulab.scenarios.chats.values import FormatError, GroupedPart
 
@@ -59,6 +59,15 @@ def read_row_place(turn: str | None, time: str | None) -> RowPlace:
         clock = "times with a time zone" if zoned else "times without a time zone"
         return RowPlace(by, given, (when if zoned else when.replace(tzinfo=UTC)).timestamp(), clock)
     return RowPlace(by, given, None, "")
+
+
+def read_timestamp(value: Any) -> float | None:
+    """Return a time in seconds: of a number of seconds to billionths, or of ISO 8601; None for anything else.
+
+    >>> read_timestamp("1790843400000000000") == read_timestamp(1790843400000) == 1790843400
+    True
+    """
+    return read_row_place(None, str(value)).at
 
 
 def check_row_order(session: str, parts: Sequence[GroupedPart]) -> bool:

@@ -16,14 +16,14 @@ from math import isnan
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from hallulab.scenarios.chats.cells import holds_words, is_nothing, unpack_cell
-from hallulab.scenarios.chats.chat_format import ReadChat
+from hallulab.scenarios.chats.cells import count_words, holds_words, is_nothing, unpack_cell
+from hallulab.scenarios.chats.chat_format import ReadChat, skip_wrong
 from hallulab.scenarios.chats.conventions import unpack_text
 from hallulab.scenarios.chats.evidence import (
     WORDS,
     FoundEvidence,
-    are_messages,
     extract_evidence,
+    find_other,
     require_words,
 )
 from hallulab.scenarios.chats.messages import read_reply_beside
@@ -41,14 +41,18 @@ from hallulab.scenarios.chats.row_checks import (
 from hallulab.scenarios.chats.row_kinds import (
     ALONE,
     BESIDE,
+    DEEPEVAL,
     DIALOGUE,
     EXCHANGE,
     MESSAGE,
+    RAGAS,
+    WRITTEN_BESIDE,
     Columns,
     choose_columns,
     list_names,
 )
 from hallulab.scenarios.chats.row_order import check_row_order, read_row_place
+from hallulab.scenarios.chats.sessions import count_overlap
 from hallulab.scenarios.chats.traces import extract_messages
 from hallulab.scenarios.chats.turns import (
     ChatMessageRecord,
@@ -71,6 +75,8 @@ _MAYBE_PASSAGES = re.compile(
 )
 _PLAIN = (("userinput", "response"), ("input", "actualoutput"))
 """Names of message and reply of Ragas and DeepEval, which have texts."""
+_MONGO = ("$date", "$oid", "$numberLong")
+"""Names by which MongoDB writes the types of values."""
 _NO_REPLY = "without a reply"
 _NO_USER = "without a message of the user"
 
@@ -113,15 +119,18 @@ def read_rows(path: Path, rows: Iterable[PlacedRow], reading: Reading) -> Iterat
                     left_out[f"as {hidden}"] += 1
                     continue
                 found = _read_row(row.cells, columns, reading)
-                bots |= _find_bot(row.cells, columns, found["said"])
+                if columns.kind == MESSAGE and any(one["role"] == "assistant" for one in found["said"]):
+                    bots[_read_cell(row.cells.get(columns.names["role"])).casefold()] = None
                 session = found["session"] or _name_session(columns, number, reading)
                 if columns.kind == EXCHANGE:
                     check_step(row.cells)
-                elif columns.kind in ALONE:
+                if columns.kind != DIALOGUE:
                     tree.add(row.cells, session, unnamed=session == _ALL)
-                    if ids.is_repeated(row.cells, session, found["said"], reading, unnamed=session == _ALL):
-                        left_out["with a message that stands in another one"] += 1
-                        continue
+                if columns.kind in ALONE and ids.is_repeated(
+                    row.cells, session, found["said"], reading, unnamed=session == _ALL
+                ):
+                    left_out["with a message that stands in another one"] += 1
+                    continue
             except FormatError as error:
                 reading.skip(FormatError(str(error), row.place), row.place)
                 continue
@@ -148,7 +157,7 @@ def _join_sessions(
     unordered, turned, several = list[str](), 0, 0
     for session, parts in groups:
         place = parts[0].value["place"]
-        try:
+        with skip_wrong(reading, place):
             check_session(session, parts, reading)
             turned += is_reversed(parts)
             several += len(parts) > 1
@@ -157,8 +166,6 @@ def _join_sessions(
                 unordered.append(session)
             joined = _join_rows(session, [part.value for part in parts], left_out)
             yield ReadChat(place_in(path, place), joined)
-        except FormatError as error:
-            reading.skip(FormatError(str(error), error.place or place), error.place or place)
     if turned and turned == several:
         reading.note(
             "The first message is the assistant's, and the last one the user's: if the file runs from new to "
@@ -188,28 +195,28 @@ def _name_session(columns: Columns, number: int, reading: Reading) -> str:
     return _ALL
 
 
-def _find_bot(
-    cells: Mapping[str, Any], columns: Columns, said: Sequence[Mapping[str, Any]]
-) -> dict[str, None]:
-    """Return who speaks in a row with a reply, as the row calls it, without case."""
-    replied = columns.kind == MESSAGE and any(one["role"] == "assistant" for one in said)
-    return {_read_cell(cells.get(columns.names["role"])).casefold(): None} if replied else {}
-
-
 def _read_row(cells: Mapping[str, Any], columns: Columns, reading: Reading) -> dict[str, Any]:
     """Return what a row says, as JSON: its messages, its session and order, and what stands beside."""
     found = {field: cells.get(name) for field, name in columns.names.items()}
+    found |= {folded: cells[name] for name in cells if (folded := fold_name(name)) in ("type", "name")}
     if columns.numbered:
         found["passages"] = [cells[name] for name in columns.numbered]
-    said = read_items([cells], "row", reading) if is_item(cells) else _read_said(found, columns, reading)
+    written = _read_written(cells)
+    if is_item(cells):
+        said = read_items([cells], "row", reading)
+    else:
+        said = written or _read_said(found, columns, reading)
     if columns.kind == DIALOGUE:
         beside = {name: unpack_cell(one) for name, one in cells.items() if name not in columns.names.values()}
         said += read_reply_beside(beside, beside, said, reading)
     for one in said:
-        if one.evidence and not is_item(cells):
+        if one.evidence and not is_item(cells) and not written:
             name = columns.names[columns.kind[0] if columns.kind != MESSAGE else "text"]
             reading.take("passages", f"{name} ({'tool results' if one.role == 'tool' else 'context'})")
-    evidence = _read_passages(found.get("passages"), columns, reading) or _find_beside(cells, found, reading)
+    evidence = list[FoundEvidence]()
+    if not written:
+        evidence = _read_passages(found.get("passages"), columns, reading)
+        evidence = evidence or _find_beside(cells, found, reading)
     # Evidence in the row of a user's message is that of the reply after it.
     last = next((at for at in reversed(range(len(said))) if said[at].role == "assistant"), len(said) - 1)
     if said and evidence:
@@ -220,8 +227,19 @@ def _read_row(cells: Mapping[str, Any], columns: Columns, reading: Reading) -> d
         **{field: about[field] for field in ("session", "topic", "chatbot", "model")},
         "order": read_row_place(about["turn"], about["time"]) if in_order else (None, "", None, ""),
         "kind": columns.kind,
+        "written": bool(written),
         "said": [asdict(one) for one in said],
     }
+
+
+def _read_written(cells: Mapping[str, Any]) -> list[ChatMessageRecord]:
+    """Return the message and the reply of a row that we wrote, as they are; nothing for another row."""
+    names = next((own for own in (RAGAS, DEEPEVAL) if cells.keys() == {*own, *WRITTEN_BESIDE}), None)
+    asked, replied, given = (cells[name] for name in names) if names else (None, None, None)
+    if not isinstance(given, list) or not all(isinstance(one, str) for one in (asked, replied, *given)):
+        return []
+    evidence = tuple(FoundEvidence(one, "passage") for one in given)
+    return [ChatMessageRecord("user", str(asked)), ChatMessageRecord("assistant", str(replied), evidence)]
 
 
 def _read_said(found: Mapping[str, Any], columns: Columns, reading: Reading) -> list[ChatMessageRecord]:
@@ -250,12 +268,17 @@ def _read_said(found: Mapping[str, Any], columns: Columns, reading: Reading) -> 
         is_parts = isinstance(content, Mapping) and (isinstance(given, Mapping) or "parts" in content)
         if not is_parts and not (isinstance(content, list) and holds_words(content)):
             content = _read_cell(given)
-        return read_chat_message({"role": _read_cell(found["role"]), "content": content}, "row")
+        about = {key: found[key] for key in ("type", "name") if key in found}
+        return read_chat_message({**about, "role": _read_cell(found["role"]), "content": content}, "row")
     name = columns.names["messages" if columns.kind == DIALOGUE else "text"]
     listed = unpack_cell(found["messages" if columns.kind == DIALOGUE else "text"])
     if is_item(listed):
         return read_items([listed], name, reading)
     said = extract_messages(listed, "user") if isinstance(listed, list | Mapping) else []
+    if not said and name == "user_input" and isinstance(listed, str):  # of Ragas, with or without a reply
+        raise FormatError(
+            "`user_input` has one message, and no column has the reply. Name it: --map reply=NAME."
+        )
     if not said and not is_nothing(listed):
         told = shorten_line(_read_cell(listed))[:60]
         raise FormatError(
@@ -281,7 +304,7 @@ def _read_words(
     Raises:
         FormatError: it is an object or a list in which no message is known.
     """
-    found = value if plain and not are_messages(value) else unpack_cell(value)
+    found = value if plain and find_other(value) != "messages" else unpack_cell(value)
     if isinstance(found, Mapping) or (isinstance(found, list) and holds_words(found)):
         said = extract_messages(found, role)
         if not said and found:
@@ -299,12 +322,12 @@ def _read_passages(value: Any, columns: Columns, reading: Reading) -> list[Found
     if is_nothing(value):
         return []
     found, names = unpack_cell(value), columns.names
-    if are_messages(found):
-        reading.drop("passages", names["passages"], "has messages, and no passages")
+    if other := find_other(found):
+        reading.drop("passages", names["passages"], f"has {other}, and no passages")
         return []
     if isinstance(found, Mapping) and all(isinstance(one, str) for one in found.values()):
         known = any(fold_name(name) in WORDS for name in found)
-        if not known and all(len(one.split()) > 2 for one in found.values()):
+        if not known and all(count_words(one) > 2 for one in found.values()):
             found = [{"source": name, "text": text} for name, text in found.items()]
     deepeval = fold_name(names["passages"]), fold_name(names.get("reply", ""))
     if isinstance(found, str) and "|" in found and deepeval == ("retrievalcontext", "actualoutput"):
@@ -330,31 +353,31 @@ def _read_cell(value: Any) -> str:
     """Return a cell as text; that of a missing value is empty."""
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
+    if isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _MONGO:
+        return _read_cell(*value.values())
     return convert_to_text(value)
 
 
 def _join_rows(session: str, rows: Sequence[Mapping[str, Any]], left_out: Counter[str]) -> Conversation:
     """Return the conversation of the rows of a session, in order; count rows that are no turn."""
-    said = [[_revive(one) for one in row["said"]] for row in rows]
+    said = [list(map(_revive, row["said"])) for row in rows]
     turns = list[Turn]()
     if all(tuple(row["kind"]) in ALONE for row in rows):
         turns += build_turns(chain.from_iterable(said))
     else:
         for row, own in zip(rows, said, strict=True):
-            found = add_topic(build_turns(own), row["topic"])
-            turns += found[_count_repeated(turns, found) :]
+            found = add_topic(build_turns(own, as_said=row["written"]), row["topic"])
+            # A row may repeat the dialogue before it; its last turn is new.
+            words = [
+                [(turn.user.strip(), turn.reply.strip()) for turn in one]
+                for one in (turns[-len(found) :], found[:-1])
+            ]
+            turns += found[count_overlap(*words) :]
             if not found and own:
                 left_out[_NO_REPLY if any(one.role == "user" for one in own) else _NO_USER] += 1
     first = rows[0]
     about = ChatContext(id=session, chatbot=first["chatbot"] or CHATBOT, model=first["model"] or MODEL)
     return build_conversation(turns, about, session)
-
-
-def _count_repeated(before: Sequence[Turn], found: Sequence[Turn]) -> int:
-    """Return how many turns of a row repeat the end of the dialogue before it; its last one is new."""
-    words = [(turn.user.strip(), turn.reply.strip()) for turn in before[-len(found) :]]
-    own = [(turn.user.strip(), turn.reply.strip()) for turn in found]
-    return next((count for count in range(len(own) - 1, 0, -1) if words[-count:] == own[:count]), 0)
 
 
 def _revive(said: Mapping[str, Any]) -> ChatMessageRecord:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hallulab.scenarios.chats.chat_format import Convert, ReadChat, require_object, skip_wrong
+from hallulab.scenarios.chats.chat_format import Convert, ReadChat, read_values, skip_wrong
 from hallulab.scenarios.chats.messages import find_session
 from hallulab.scenarios.chats.reading import Reading, place_in
 from hallulab.scenarios.chats.record import KEY
-from hallulab.scenarios.chats.values import Groups, read_json_values
+from hallulab.scenarios.chats.values import Groups
 from hallulab.scenarios.transcript import Branch, Conversation, Turn
 
 
@@ -55,9 +55,9 @@ def read_log(
     """
 
     def read_lines() -> Iterator[LoggedChat]:
-        for number, (place, line, given) in enumerate(read_json_values(path, reading.skip), start=1):
+        for number, (place, line, given) in enumerate(read_values(path, reading), start=1):
             with skip_wrong(reading, place):
-                value = prepare(require_object(given))
+                value = prepare(given)
                 one = convert(value, f"chat-{number}", reading)
                 session, at = find_session(value, reading, *known)
                 yield LoggedChat(place, line, one, session, at, KEY in value)
@@ -92,7 +92,10 @@ def _name_groups(chats: Iterable[LoggedChat], reading: Reading) -> Iterator[tupl
         if one.session is not None:
             name = f"session {one.session}"
         elif not one.whole and one.conversation.turns:
-            beginnings = _hash_beginnings(one.conversation.turns)
+            found, beginnings = hashlib.sha256(), list[bytes]()
+            for turn in one.conversation.turns:
+                found.update(json.dumps([turn.user, turn.reply]).encode())
+                beginnings.append(found.digest())
             given = next((at for at in range(len(beginnings) - 1, 0, -1) if beginnings[at - 1] in ends), 0)
             if given:
                 reading.count("Lines that repeat the dialogue of an earlier line, whose replies count once")
@@ -105,15 +108,6 @@ def _name_groups(chats: Iterable[LoggedChat], reading: Reading) -> Iterator[tupl
             lengths[name] = len(beginnings)
             ids.setdefault(name, one.conversation.id)
         yield name, one
-
-
-def _hash_beginnings(turns: Sequence[Turn]) -> list[bytes]:
-    """Return a hash of the first turn, of the first two, and so on."""
-    found, beginnings = hashlib.sha256(), list[bytes]()
-    for turn in turns:
-        found.update(json.dumps([turn.user, turn.reply]).encode())
-        beginnings.append(found.digest())
-    return beginnings
 
 
 def branch_off(one: Conversation, origin: str, given: int) -> Conversation:
@@ -149,7 +143,7 @@ def _add_turns(turns: list[Turn], more: Sequence[Turn]) -> list[Turn]:
     held, fresh = ([(turn.user, turn.reply) for turn in one] for one in (turns, more))
     same = next((at for at, (a, b) in enumerate(zip(held, fresh, strict=False)) if a != b), None)
     from_start = min(len(held), len(fresh)) if same is None else same
-    from_end = _count_overlap(held, fresh)
+    from_end = count_overlap(held, fresh)
     repeated, first = (from_start, 0) if from_start >= from_end else (from_end, len(turns) - from_end)
     told = [
         turn if turn.passages else more[at - first] if first <= at < first + repeated else turn
@@ -158,7 +152,7 @@ def _add_turns(turns: list[Turn], more: Sequence[Turn]) -> list[Turn]:
     return [*told, *more[repeated:]]
 
 
-def _count_overlap(held: list[tuple[str, str]], fresh: list[tuple[str, str]]) -> int:
+def count_overlap(held: list[tuple[str, str]], fresh: list[tuple[str, str]]) -> int:
     """Return how many turns at the end of `held` are those at the beginning of `fresh`; in linear time."""
     # The prefix function of Knuth, Morris and Pratt; None, which equals no turn, keeps both sides apart.
     row: list[tuple[str, str] | None] = [*fresh, None, *held[-len(fresh) :]]

@@ -22,7 +22,7 @@ from hallulab.scenarios.chats.messages import build_message_line, collect_messag
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.record import Marked
 from hallulab.scenarios.chats.turns import ChatMessageRecord, says_role
-from hallulab.scenarios.chats.values import get_text
+from hallulab.scenarios.chats.values import get_first, get_text
 from hallulab.scenarios.transcript import Conversation
 
 _ROLES = {"user": "human", "assistant": "gpt"}
@@ -48,19 +48,18 @@ def build_sharegpt_line(marked: Marked, without: frozenset[str]) -> dict[str, An
     return {**build_message_line(marked, without, "conversations", said), "system": system}
 
 
-def _has_messages(value: Mapping[str, Any]) -> bool:
-    """Return whether an object has messages, and not conversations of some other export."""
-    listed = value.get("conversations")
-    first = listed[0] if isinstance(listed, list) and listed else None
-    return "conversations" in value and not (isinstance(first, Mapping) and not says_role(first))
-
-
 INFO = ChatFormat(
     name="sharegpt",
     about="lines of ShareGPT, as LLaMA-Factory and axolotl read",
     endings=(".jsonl", ".json"),
     read=partial(read_objects, convert=read_sharegpt),
-    recognize=recognize_object(_has_messages),
+    # Conversations of other exports have messages in them.
+    recognize=recognize_object(
+        lambda value: (
+            "conversations" in value
+            and (not (first := get_first(value, "conversations")) or says_role(first))
+        )
+    ),
     write=write,
     for_training=True,
     rank=2,

@@ -7,7 +7,6 @@ its times, its input and its output.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any
 
 from hallulab.scenarios.chats.cells import is_nothing, unpack_cell
 from hallulab.scenarios.chats.chat_format import ChatFormat, FileStart, ReadChat
-from hallulab.scenarios.chats.conventions import Kind, read_text
-from hallulab.scenarios.chats.csv import find_encoding, find_separator, read_cells
-from hallulab.scenarios.chats.otel import read_timestamp
+from hallulab.scenarios.chats.conventions import RETRIEVES, Kind, read_text
+from hallulab.scenarios.chats.csv import find_encoding, find_separator, read_table_values
 from hallulab.scenarios.chats.reading import Reading, fold_keys, fold_names
+from hallulab.scenarios.chats.row_order import read_timestamp
 from hallulab.scenarios.chats.span_files import (
     ROW_GAVE,
     ROW_GIVEN,
@@ -27,7 +26,7 @@ from hallulab.scenarios.chats.span_files import (
     is_span_row,
 )
 from hallulab.scenarios.chats.traces import TraceSpan, read_traces
-from hallulab.scenarios.chats.values import FormatError, Value, get_text, open_chats
+from hallulab.scenarios.chats.values import FormatError, get_text
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "id": fold_names("span_id id run_id observation_id"),
@@ -42,8 +41,6 @@ _KINDS: Mapping[str, Kind] = {
     "retriever": "evidence", "retrieval": "evidence", "reranker": "evidence", "tool": "evidence",
     "agent": "agent",
 }  # fmt: skip
-_RETRIEVES = re.compile(r"retriev|search|rerank", re.IGNORECASE)
-_FIRST = 65_536
 
 
 def _read_row(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[TraceSpan]:
@@ -52,12 +49,12 @@ def _read_row(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[Trac
     if trace is None:
         raise FormatError("a span names no trace. Export it with its `trace_id`.")
     found = {what: read_text(_get(own, known)) for what, known in _NAMES.items()}
-    name = (found["name"] or "").rpartition("/")[2]
-    attributes = unpack_cell(own.get("spanattributes"))
+    attributes = unpack_cell(own.get("spanattributes"))  # of Braintrust
+    name = (found["name"] or get_text(attributes, "name") or "").rpartition("/")[2]
     kind_name = own.get("runtype") or own.get("type") or get_text(attributes, "type")
     kind = _KINDS.get(str(kind_name).casefold())
     if kind is None:
-        kind = "evidence" if _RETRIEVES.search(name) else "other"
+        kind = "evidence" if RETRIEVES.search(name) else "other"
     gave = "passages" if kind == "evidence" else "reply"
     told = {
         "user": ROW_GIVEN, gave: ROW_GAVE, "session": _NAMES["session"], "time": _NAMES["start"],
@@ -73,6 +70,7 @@ def _read_row(value: Mapping[str, Any], left_out: Counter[str]) -> Iterator[Trac
         name=name,
         given=_get(own, ROW_GIVEN),
         gave=_get(own, ROW_GAVE),
+        beside=own.get("metadata"),
         session=found["session"],
         model=found["model"],
         names={
@@ -90,12 +88,7 @@ def _get(own: Mapping[str, Any], known: Iterable[str]) -> Any:
 
 def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
     """Yield the conversations of the spans of a file, in JSON or in a table."""
-    with open_chats(path) as file:
-        start = file.read(_FIRST)
-    values = None
-    if start.decode(find_encoding(start), "replace").lstrip()[:1] not in ("{", "["):
-        values = (Value(row.place, row.line, row.cells) for row in read_cells(path, reading, chats=False))
-    return read_traces(path, reading, _read_row, values)
+    return read_traces(path, reading, _read_row, read_table_values(path, reading))
 
 
 def recognize(start: FileStart) -> bool:

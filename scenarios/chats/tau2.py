@@ -5,55 +5,42 @@ Outputs of the agent's tools are evidence, those of the user's own tools, such a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from hallulab.scenarios.chats.chat_format import (
-    ChatFormat,
-    ReadChat,
-    recognize_object,
-    require_object,
-    skip_wrong,
-)
-from hallulab.scenarios.chats.messages import read_said
+from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
+from hallulab.scenarios.chats.messages import build_said
 from hallulab.scenarios.chats.reading import Reading
-from hallulab.scenarios.chats.record import MODEL, ChatContext, build_conversation
-from hallulab.scenarios.chats.turns import build_turns
-from hallulab.scenarios.chats.values import get_object, get_text, list_in, read_json_values
+from hallulab.scenarios.chats.values import get_object, get_text, list_in
+from hallulab.scenarios.transcript import Conversation
 
 
-def read(path: Path, reading: Reading) -> Iterator[ReadChat]:
-    """Yield the conversation of each simulation."""
-    for place, _, file in read_json_values(path):
-        results = require_object(file)
-        model = get_text(get_object(get_object(results, "info"), "agent_info"), "llm") or MODEL
-        for number, simulation in enumerate(list_in(results, "simulations"), start=1):
-            where = f"{place}, simulation {number}"
-            with skip_wrong(reading, where):
-                value = require_object(simulation)
-                said = read_said(list(_list_messages(value.get("messages"), reading)), "messages", reading)
-                about = ChatContext(id=get_text(value, "id"), model=model)
-                one = build_conversation(build_turns(said), about, f"simulation-{number}")
-                yield ReadChat(f"{path}, {where}", one)
+def _list_simulations(value: Mapping[str, Any]) -> list[Any]:
+    """Return the simulations, each with the model of the agent."""
+    model = get_text(get_object(get_object(value, "info"), "agent_info"), "llm")
+    listed = list_in(value, "simulations")
+    return [{**one, "model": model} if isinstance(one, Mapping) else one for one in listed]
 
 
-def _list_messages(messages: Any, reading: Reading) -> Iterator[Any]:
-    """Yield the messages between agent and user, and what the agent's tools gave."""
-    for message in messages if isinstance(messages, list) else []:
+def _read_simulation(value: Mapping[str, Any], name: str, reading: Reading) -> Conversation:
+    """Make a conversation of the messages between agent and user, and of what the agent's tools gave."""
+    said = list[Any]()
+    for message in list_in(value, "messages"):
         told = message.get("tool_messages") if isinstance(message, Mapping) else None
         for one in told if isinstance(told, list) else [message]:
             if isinstance(one, Mapping) and one.get("role") == "tool" and one.get("requestor") == "user":
                 reading.count("Results of the user's own tools left out")
             elif not (isinstance(one, Mapping) and one.get("role") == "user" and one.get("tool_calls")):
-                yield one
+                said.append(one)
+    return build_said(said, "messages", reading, name, get_text(value, "id"), value["model"])
 
 
 INFO = ChatFormat(
     name="tau2",
     about="results of tau2-bench",
     endings=(".json",),
-    read=read,
+    read=partial(read_objects, convert=_read_simulation, split=_list_simulations),
     recognize=recognize_object(lambda value: isinstance(value.get("simulations"), list)),
     rank=0,
 )

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from hallulab.scenarios.chats.cells import unpack_cell
-from hallulab.scenarios.chats.chat_format import ReadChat, require_object
+from hallulab.scenarios.chats.chat_format import ReadChat, require_object, skip_wrong
 from hallulab.scenarios.chats.conventions import KNOWN, Kind
 from hallulab.scenarios.chats.dialogues import extract_dialogue_part
 from hallulab.scenarios.chats.evidence import FoundEvidence, extract_evidence
@@ -32,6 +32,7 @@ from hallulab.scenarios.chats.record import (
     build_own_conversation,
     read_about,
 )
+from hallulab.scenarios.chats.sessions import count_overlap
 from hallulab.scenarios.chats.turns import ChatMessageRecord, build_turns, find_evidence, read_content
 from hallulab.scenarios.chats.values import FormatError, GroupedPart, Groups, Value, read_json_values
 from hallulab.scenarios.text.wording import choose_noun, format_count, join_names, shorten_line
@@ -58,6 +59,8 @@ class TraceSpan(Frozen):
     """Its input: a text, messages, or an object with either."""
     gave: Any = None
     """Its output, likewise; of `evidence`: the passages found."""
+    beside: Any = None
+    """Its metadata, which may have the passages."""
     system: Any = None
     """Instructions to the model, where they stand apart."""
     session: str | None = None
@@ -133,11 +136,9 @@ def _read_spans(
     left_out: Counter[str],
 ) -> Iterator[SpanRef]:
     for place, line, value in values:
-        try:
+        with skip_wrong(reading, place):
             for span in read(require_object(value), left_out):
                 yield SpanRef(line, span)
-        except FormatError as error:
-            reading.skip(FormatError(str(error), place), place)
 
 
 def build_conversations(spans: Iterable[SpanRef], reading: Reading) -> Iterator[tuple[int, Conversation]]:
@@ -272,9 +273,10 @@ def _read_trace(spans: Sequence[TraceSpan], reading: Reading) -> dict[str, Any]:
 
 
 def _find_beside(spans: Sequence[TraceSpan], reading: Reading) -> tuple[FoundEvidence, ...]:
-    """Return the passages that the root span has beside its reply, or beside the message."""
+    """Return the passages that the root span has beside its reply, beside the message, or as metadata."""
     for span in spans:
-        for what, given in (("reply", span.gave), ("user", span.given)) if span.root else ():
+        places = (("reply", span.gave), ("user", span.given), ("metadata", span.beside))
+        for what, given in places if span.root else ():
             value = unpack_cell(given)
             with suppress(FormatError):  # names of passages are no evidence, and no flaw of a trace
                 if isinstance(value, Mapping) and (found := find_evidence(value, beside=True)):
@@ -292,7 +294,7 @@ def _find_ends(
     """
     places = [place for place, one in enumerate(said) if one.role == "assistant"]
     models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end or 0.0)
-    if [_extract_reply(span, reading) for span in models] != [said[place].text for place in places]:
+    if [_find_last(span, "assistant", reading) for span in models] != [said[place].text for place in places]:
         return [], []
     return [span.end or 0.0 for span in models], places
 
@@ -305,7 +307,9 @@ def _join_traces(
     rows = sorted(rows, key=lambda row: (row.value["start"] or 0.0, len(row.value["turns"])))
     for row in rows:
         own = [Turn.model_validate(turn) for turn in row.value["turns"]]
-        turns += _list_new(turns, own) if turns else own
+        # Of a later trace, the turns that are known are left out; its last one is new, always.
+        words = [[(turn.user, turn.reply) for turn in one] for one in (turns[-len(own) :], own[:-1])]
+        turns += own[count_overlap(*words) or -1 :] if turns else own
     readable = [row.value for row in rows if row.value["turns"]]
     notes.readable += len(readable)
     if readable:
@@ -321,15 +325,6 @@ def _join_traces(
     return build_conversation(turns, ChatContext(id=session, model=model), session)
 
 
-def _list_new(known: Sequence[Turn], own: Sequence[Turn]) -> Sequence[Turn]:
-    """Return the turns of a later trace that are not known; its last one is new, always."""
-    said, again = ([(turn.user, turn.reply) for turn in turns] for turns in (known, own[:-1]))
-    for count in range(min(len(said), len(again)), 0, -1):
-        if said[-count] == again[0] and said[-count:] == again[:count]:
-            return own[count:]
-    return own[-1:]
-
-
 def _extract_dialogue(spans: Sequence[TraceSpan], reading: Reading) -> list[ChatMessageRecord]:
     """Return what was said in a trace, the reply last; nothing where no span has a question and a reply."""
     roots = [span for span in spans if span.root and span.kind in ("other", "agent")]
@@ -338,27 +333,24 @@ def _extract_dialogue(spans: Sequence[TraceSpan], reading: Reading) -> list[Chat
         # An agent that hands over, or works for another, ends before that one.
         agents.sort(key=lambda span: span.end or 0.0, reverse=True)
     models = sorted((span for span in spans if span.kind == "model"), key=lambda span: span.end or 0.0)
-    replied = [_extract_reply(span, reading) for span in (*roots, *agents)]
+    replied = [_find_last(span, "assistant", reading) for span in (*roots, *agents)]
     shown = next((reply for reply in replied if reply), None)
     # A model that is asked later for something else, such as the next questions, did not make the reply.
-    models = [span for span in models if _extract_reply(span, reading) == shown] or models
+    models = [span for span in models if _find_last(span, "assistant", reading) == shown] or models
     for span in (*roots, *agents):
         if said := _read_dialogue(span, reading):
             return said
     said = next((found for span in reversed(models) if (found := _read_dialogue(span, reading))), [])
-    if said and len({_find_question(span, reading) for span in models}) > 1:
+    if said and len({_find_last(span, "user", reading) for span in models}) > 1:
         reading.count("Traces whose reply is that of the last of several requests to models")
     return said
 
 
-def _find_question(span: TraceSpan, reading: Reading) -> str | None:
-    said = extract_dialogue_part(span.given, "user", reading.mapping.get("user")).said
-    return next((one.text for one in reversed(said) if one.role == "user"), None)
-
-
-def _extract_reply(span: TraceSpan, reading: Reading) -> str | None:
-    said = extract_dialogue_part(span.gave, "assistant", reading.mapping.get("reply")).said
-    return next((one.text for one in reversed(said) if one.role == "assistant"), None)
+def _find_last(span: TraceSpan, role: Literal["user", "assistant"], reading: Reading) -> str | None:
+    """Return the last message of a speaker in what a span was given, or gave."""
+    value, field = (span.given, "user") if role == "user" else (span.gave, "reply")
+    said = extract_dialogue_part(value, role, reading.mapping.get(field)).said
+    return next((one.text for one in reversed(said) if one.role == role), None)
 
 
 def _read_dialogue(span: TraceSpan, reading: Reading) -> list[ChatMessageRecord]:

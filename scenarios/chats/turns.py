@@ -17,14 +17,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hallulab.scenarios.chats.cells import is_nothing
+from hallulab.scenarios.chats.cells import count_words, is_nothing
 from hallulab.scenarios.chats.evidence import (
     WORDS,
     FoundEvidence,
-    are_messages,
     are_names,
     build_passages,
     extract_evidence,
+    find_other,
     require_words,
 )
 from hallulab.scenarios.chats.message_parts import SILENT, MessageParts, read_parts, shorten_value
@@ -39,23 +39,24 @@ Role = Literal["system", "user", "assistant", "call", "tool"]
 _SPEAKERS: Mapping[Role, str] = {
     "system": "system developer system_message",
     "user": "user human prompter customer client visitor question human_message human_message_chunk end_user "
-    "user_message",
+    "user_message user_proxy",
     "assistant": "assistant answer gpt bot chatbot chatgpt model ai agent llm bing bard claude gemini gpt3 "
     "gpt4 gpt-3.5 gpt-4 gpt-4o ai_message ai_message_chunk ai_assistant ai_agent virtual_assistant machine "
     "assistant_message bot_message api_message",
-    "call": "function_call tool_call tool_calls",
+    "call": "function_call tool_call tool_calls tool_call_message",
     "tool": "tool function observation ipython tool_message function_message tool_response tool_result "
-    "tool_call_result",
+    "tool_call_result tool_return_message tool_output knowledge",
 }
 ROLES: Mapping[str, Role] = {name: role for role, names in _SPEAKERS.items() for name in names.split()}
 """Names of speakers in formats; they count without case, `_`, `-` and spaces."""
 
 _FOLDED = {fold_name(name): role for name, role in ROLES.items()}
 _KNOWN = "`user`, `assistant`, `system` or `tool`"
-_ROLE_KEYS = ("role", "from", "speaker", "sender", "author", "type")
-_GAVE = ("content", "result", "output")
+_ROLE_KEYS = ("role", "from", "speaker", "sender", "author", "type", "message_type")
+_GAVE = ("content", "result", "output", "tool_return")
 """Keys of what a tool gave."""
-_CONTENT_KEYS = ("content", "value", "text", "message", "parts", "body", "blocks")
+_CONTENT_KEYS = ("content", "value", "text", "message", "parts", "body", "blocks", "items", "contents")
+_CALL_KEYS = ("tool_calls", "toolCalls", "tool_call")
 _DELETED = fold_names("deleted is_deleted")
 _SHOWN = {
     **dict.fromkeys(fold_names("public is_public"), False),
@@ -65,7 +66,9 @@ _SHOWN = {
 """Name → the truth value with which a message is not shown to the user."""
 _THOUGHT = {"channel": ("analysis",), **dict.fromkeys(("type", "messagetype"), SILENT)}
 """Name → the values of a message that is no word of the speaker; gpt-oss has a channel for these."""
-_SOURCES = ("sources", "references", "docs")
+_ASIDE = fold_names("verbose follow_up")
+"""Kinds of messages that Coze has beside a reply."""
+_SOURCES = ("sources", "references", "reference", "docs")
 """Names of sources, of which only those with words are evidence; `citations` may quote the reply."""
 _TRUTHS = {True: ("true", "yes", "1", "t", "y"), False: ("false", "no", "0", "f", "n")}
 _JOINT = "\n\n"
@@ -158,7 +161,8 @@ def find_role(message: Any) -> Role | None:
     """Return who speaks in a message; None: that is not known."""
     if not isinstance(message, Mapping):
         return None
-    role = _unwrap_langchain(message).get(_find_key(message, _ROLE_KEYS))
+    message = unwrap_langchain(message)
+    role = message.get(_find_key(message, _ROLE_KEYS))
     return _FOLDED.get(fold_name(role)) if isinstance(role, str) else None
 
 
@@ -182,10 +186,12 @@ def read_chat_message(
         raise FormatError(
             f"{where}: a message must be an object with `role` and `content`, or the like. Correct it."
         )
-    message = _unwrap_langchain(message)
+    message = unwrap_langchain(message)
     role_key = _find_key(message, ((keys[0],) if keys else ()) + _ROLE_KEYS)
     key = keys[1] if keys and keys[1] in message else _find_key(message, _CONTENT_KEYS)
     role = _read_role(message.get(role_key), f"{where}.{role_key}")
+    if role == "assistant":
+        role = _find_tool_role(message) or role
     if role == "tool" and message.get(key) is None:
         key = _find_key(message, _GAVE)
     content, at = message.get(key), f"{where}.{key}"
@@ -203,7 +209,8 @@ def read_chat_message(
         name = message.get("name")
         given = (*extract_evidence(content, name if isinstance(name, str) and name else "tool"), *given)
         text = text or ""
-    called, legacy = message.get("tool_calls") or message.get("toolCalls") or [], message.get("function_call")
+    called: Any = next((message[key] for key in _CALL_KEYS if message.get(key)), [])
+    legacy = message.get("function_call")
     own = [*(called if isinstance(called, list) else [called]), *([legacy] if legacy else [])]
     calls = [*(json.dumps(call, ensure_ascii=False) for call in own), *parts.calls]
     beside = [
@@ -226,7 +233,23 @@ def read_chat_message(
     return [*beside, ChatMessageRecord(role, text or "", given)]
 
 
-def _unwrap_langchain(message: Mapping[str, Any]) -> Mapping[str, Any]:
+def _find_tool_role(message: Mapping[str, Any]) -> Role | None:
+    """Return `call` or `tool` where the kind of a message of the assistant says so, as Coze's does.
+
+    Raises:
+        FormatError: its name is the user's.
+    """
+    name = message.get("name")
+    if isinstance(name, str) and _FOLDED.get(fold_name(name)) == "user":
+        raise FormatError(
+            f"a message of {shorten_line(name)!r} has the role `assistant`: AutoGen 0.2 writes roles as one "
+            "of its agents sees them. Write `user` for the user, and `assistant` for the others."
+        )
+    kind = _FOLDED.get(fold_name(get_text(message, "type") or ""))
+    return kind if kind in ("call", "tool") else None
+
+
+def unwrap_langchain(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a message that LangChain wrote with its role; another one as it is."""
     path = message.get("id")
     if isinstance(message.get("kwargs"), Mapping) and isinstance(path, list) and path:
@@ -268,11 +291,13 @@ def _read_role(role: Any, where: str) -> Role:
     Raises:
         FormatError: the role is missing or unknown.
     """
-    if isinstance(role, Mapping) and "role" in role:  # ChatGPT's `{"author": {"role": …}}`
-        role = role["role"]
+    if isinstance(role, Mapping):  # ChatGPT's `{"author": {"role": …}}`, Microsoft's `{"role": {"value": …}}`
+        role = next((role[key] for key in ("role", "value") if key in role), role)
     if role is None:
         raise FormatError(f"{where}: is missing. Give {_KNOWN}.")
     known = _FOLDED.get(fold_name(role)) if isinstance(role, str) else None
+    if known is None and where.endswith(".type"):  # it says what else the message is, and not who speaks
+        raise FormatError(f"{where.removesuffix('type')}role: is missing. Give {_KNOWN}.")
     if known is None:
         raise FormatError(f"{where}: {shorten_value(role)} is no known role. Give {_KNOWN}.")
     return known
@@ -293,6 +318,8 @@ def find_hidden(message: Mapping[str, Any]) -> str | None:
         folded = fold_name(name)
         if (kinds := _THOUGHT.get(folded)) and isinstance(one, str) and fold_name(one) in kinds:
             return "thoughts of a model"
+        if folded == "type" and isinstance(one, str) and fold_name(one) in _ASIDE:
+            return "messages beside a reply"
         shown = _SHOWN.get(folded)
         if folded == "deletedat" and not is_nothing(one):
             return "deleted messages"
@@ -327,27 +354,18 @@ def find_evidence(value: Mapping[str, Any], *, beside: bool = False) -> tuple[Fo
         own = fold_keys(place)
         for key in NAMES["passages"]:
             given = own.get(fold_name(key))
-            if not given or is_nothing(given) or are_messages(given) or not (sure or _is_told(given)):
+            several = isinstance(given, list) or (isinstance(given, str) and count_words(given) > 2)
+            if not given or is_nothing(given) or find_other(given) or not (sure or several):
                 continue
             found = tuple(extract_evidence(given, key))
             require_words(found, key)
             return found
         for key in _SOURCES:
-            found = _find_quoted(own.get(key), key)
-            if found:
-                return found
+            given = own.get(key)
+            # Of the sources of a reply, most only have names and addresses.
+            if isinstance(given, list) and all(isinstance(one, Mapping) for one in given):
+                quoted = [one for one in given if fold_keys(one).keys() & set(WORDS)]
+                found = tuple(extract_evidence(quoted, key)) if quoted else ()
+                if found and not are_names(one.text for one in found):
+                    return found
     return ()
-
-
-def _find_quoted(given: Any, key: str) -> tuple[FoundEvidence, ...]:
-    """Return the sources of a reply that are there with their words; most only have names and addresses."""
-    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
-        return ()
-    quoted = [one for one in given if fold_keys(one).keys() & set(WORDS)]
-    found = tuple(extract_evidence(quoted, key)) if quoted else ()
-    return () if are_names(one.text for one in found) else found
-
-
-def _is_told(given: Any) -> bool:
-    """Return whether a value is a list of pieces, or a text of several words."""
-    return isinstance(given, list) or (isinstance(given, str) and len(given.split()) > 2)

@@ -112,7 +112,12 @@ def _describe_object(value: Mapping[str, Any]) -> str:
     asked = _suggest_mapping(value)
     if asked != _MAP:  # a message or a reply is known
         return f"{seen}. Say what they are: {asked}."
-    chats = [path for path, listed in lists.items() if _holds_chats(listed)]
+    # Conversations are no messages, but have such.
+    chats = [
+        path
+        for path, (first, *_) in lists.items()
+        if is_header(first) or (any(_find_lists(first, "", 1)) and not _has_text(first))
+    ]
     if chats:
         return f"{seen}. If `{chats[0]}` has the conversations, give that list alone."
     if lists:
@@ -136,12 +141,6 @@ def _find_lists(value: Any, path: str, levels: int) -> Iterator[tuple[str, list[
     if levels > 1:
         for place, one in inside:
             yield from _find_lists(one, place, levels - 1)
-
-
-def _holds_chats(listed: list[Mapping[str, Any]]) -> bool:
-    """Return whether the objects of a list may be conversations: they are no messages, but have such."""
-    inside = dict(_find_lists(listed[0], "", 1))
-    return is_header(listed[0]) or (bool(inside) and not _has_text(listed[0]))
 
 
 def _has_text(message: Mapping[str, Any]) -> bool:

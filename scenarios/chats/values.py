@@ -87,6 +87,13 @@ def get_object(value: Any, key: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def get_first(value: Any, key: str) -> Mapping[str, Any]:
+    """Return the first member of the list under a key of an object, if it is an object; else an empty one."""
+    listed = value.get(key) if isinstance(value, Mapping) else None
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return first if isinstance(first, Mapping) else {}
+
+
 def list_objects(value: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     """Return the objects of the list under a key, without its other members.
 
@@ -111,20 +118,17 @@ def open_chats(path: Path) -> Iterator[BinaryIO]:
             return
         try:
             with gzip.GzipFile(fileobj=file) as unpacked:
-                _check_unpacked_size(unpacked, path)
+                # A trap unpacks to far more: chats pack to a tenth, zeros to a thousandth.
+                size, most = 0, max(_UNSUSPICIOUS, MOST_TIMES * path.stat().st_size)
+                while block := unpacked.read(_BLOCK):
+                    size += len(block)
+                    if size > most:
+                        told = f"{path}: unpacks to more than {most:,} bytes. Unpack it, and see what it is."
+                        raise UsageError(told)
+                unpacked.seek(0)
                 yield cast(BinaryIO, unpacked)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise UsageError(f"{path}: is damaged ({error}). Pack it again.") from error
-
-
-def _check_unpacked_size(unpacked: gzip.GzipFile, path: Path) -> None:
-    """Raise UsageError if a packed file is a trap: chats pack to a tenth, zeros to a thousandth."""
-    size, most = 0, max(_UNSUSPICIOUS, MOST_TIMES * path.stat().st_size)
-    while block := unpacked.read(_BLOCK):
-        size += len(block)
-        if size > most:
-            raise UsageError(f"{path}: unpacks to more than {most:,} bytes. Unpack it, and see what it is.")
-    unpacked.seek(0)
 
 
 Skip = Callable[[Exception, str], None]

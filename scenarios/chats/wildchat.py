@@ -13,6 +13,7 @@ from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recog
 from hallulab.scenarios.chats.messages import build_chat, list_unread, read_reply_beside, read_said
 from hallulab.scenarios.chats.reading import Reading
 from hallulab.scenarios.chats.turns import ChatMessageRecord
+from hallulab.scenarios.chats.values import get_first
 from hallulab.scenarios.transcript import Conversation
 
 _LISTS = ("conversation", "dialogue", "dialog", "turns", "data")
@@ -38,9 +39,7 @@ def _read_line(value: Mapping[str, Any], name: str, reading: Reading) -> Convers
 
 def _find_list(value: Mapping[str, Any]) -> str | None:
     for key in _LISTS:
-        listed = value.get(key)
-        first = listed[0] if isinstance(listed, list) and listed else None
-        if _is_in_turn(listed) or (isinstance(first, Mapping) and {"role", "speaker", "from"} & first.keys()):
+        if _is_in_turn(value.get(key)) or {"role", "speaker", "from"} & get_first(value, key).keys():
             return key
     return None
 

@@ -12,7 +12,7 @@ from hallulab.detectors.explanations import claim, evidence, explanation, findin
 from hallulab.detectors.features import batch, features, judgements, trained_detector
 from hallulab.scenarios.attacks import giving_in, repeated
 from hallulab.scenarios.attacks.attack import load_orders
-from hallulab.scenarios.chats import cells, conventions, formats, otel, span_files, traces, turns
+from hallulab.scenarios.chats import cells, conventions, formats, otel, row_order, span_files, traces, turns
 from hallulab.scenarios.chats import evidence as passages
 from hallulab.scenarios.packs import markdown
 from hallulab.scenarios.packs.goals import GoalLabel
@@ -282,7 +282,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     formats.find_format("langfuse").read: read_file("a.json", make_langfuse),
     formats.find_format("mlflow").read: read_file("a.json", make_mlflow),
     span_files.flatten_attributes: lambda text: span_files.flatten_attributes({text: {text: text}}),
-    otel.parse_timestamp: otel.parse_timestamp,
+    row_order.read_timestamp: row_order.read_timestamp,
     conventions.unpack_text: conventions.unpack_text,
     traces.extract_messages: lambda text: traces.extract_messages([text], "user"),
     passages.extract_evidence: lambda text: list(

@@ -68,10 +68,11 @@ ELSEWHERE = {
         build_ragas_lines build_chat_context read_about build_conversation list_messages add_topic
         read_otel_spans read_langfuse_spans
         read_mlflow_spans read_content_of read_event extract_dialogue_part find_spans read_body fold_keys
-        read_timestamp read_traces build_turns read_chat_message find_evidence
+        read_traces build_turns read_chat_message find_evidence
         read_json_values format_of build_attribute_tree read_rows find_kind open_chats find_separator
         holds_words check_row_order read_row_place read_cells require_words are_names
-        check_step check_turns check_session is_reversed find_role are_messages
+        check_step check_turns check_session is_reversed find_role find_other build_said
+        count_words get_first unwrap_langchain count_overlap read_values read_table_values
     """,
     "called by `make_batch`, `measure` or `judge_blocks`, which are in the table": """
         compare_stems measure_extra_features measure_word_features compute_reply_scores make_terms

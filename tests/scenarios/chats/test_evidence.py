@@ -64,6 +64,11 @@ SHAPES: dict[str, Any] = {
     "LangChain's table": [{"document": FEE, "cmetadata": {"source": "a.md"}, "uuid": "u", "embedding": []}],
     "LlamaIndex": {"response": "It is 200.", "source_nodes": [
         {"node": {"id_": "n", "text": FEE, "metadata": {"file_name": "a.md"}}, "score": 0.5}]},
+    "Serper": {"searchParameters": {"q": "fee"}, "organic": [
+        {"title": "a.md", "link": "https://x.y", "snippet": FEE, "position": 1}]},
+    "Kendra": {"ResultItems": [{"Id": "1", "DocumentTitle": "a.md", "DocumentExcerpt": {"Text": FEE}}]},
+    "Databricks": {"manifest": {"column_count": 3}, "result": {"data_array": [["a.md", FEE, 0.4]]}},
+    "Firecrawl": {"success": True, "data": {"markdown": FEE, "metadata": {"title": "a.md"}}},
 }  # fmt: skip
 
 

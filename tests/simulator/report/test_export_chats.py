@@ -138,6 +138,17 @@ def test_data_sets_of_other_tools_keep_messages_and_the_words_of_passages(
     ]
 
 
+@pytest.mark.parametrize("format", ["ragas", "deepeval"])
+@pytest.mark.parametrize(
+    "odd", ["", " ", "null", "nan", "[]", '["a"]', '{"text": "x"}', "fees.md", "<think>x</think>y"]
+)
+def test_data_sets_of_other_tools_keep_odd_texts(format: str, odd: str, tmp_path: Path) -> None:
+    found = (Passage(id="passage#0", document="passage", text=odd),)
+    turn = Turn(index=0, user=odd, reply=odd, passages=found)
+    (one,) = again(write_run(tmp_path, [conversation("a", [], turns=(turn,), model="m")]), format)
+    assert one.turns == (turn,)
+
+
 def test_a_sample_of_ragas_is_a_line(tmp_path: Path) -> None:
     run = write_run(tmp_path, [chat("a", "It is 1.")])
     export_chats(run, "ragas", ALL, tmp_path / "x.jsonl")
