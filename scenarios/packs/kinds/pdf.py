@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from hallulab.scenarios.packs.kinds import Extracted, pdf_layout
+from hallulab.scenarios.packs.kinds.pdf_joined import widen_joined
 from hallulab.scenarios.packs.kinds.pdf_layout import PageRows
 from hallulab.scenarios.packs.kinds.pdf_lines import Glyph, read_rows
 from hallulab.scenarios.packs.kinds.pdf_seen import Character, find_struck, find_unseen
@@ -103,7 +104,7 @@ class _Page:
         hidden: list[str] = []
         crossed: list[str] = []
         unknown = 0
-        characters = list(_read_characters(text))
+        characters = widen_joined(page, text, list(_read_characters(text)))
         unseen, struck = find_unseen(page, text, characters), find_struck(page, characters)
         downwards = _is_written_downwards(characters)
         for index, code, box, (x, y), angle in characters:

@@ -34,6 +34,7 @@ _POWER_OF = re.compile(r"\d|\W?(?:[mckd]?m|ft|s|x|y|z|n|r)")
 """How a word ends whose superscript is a power: with a number, or a unit."""
 _VOWELED = re.compile(r"([^\W\d_])([\u0591-\u05c7\u064b-\u0655]+)")
 _LEFT_TO_RIGHT = re.compile(r"[^\W_]+(?:[.,:/%+-]+[^\W_]+)*%?|.", re.DOTALL)
+_GROUPS = re.compile(r"\d[\d.,:/]*(?:-\d[\d.,:/]*)+")
 _MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 
 
@@ -235,12 +236,24 @@ def _order(text: str) -> str:
         return text
     # Vowel signs stand before their letters, so that they follow them when the line is turned.
     words = _LEFT_TO_RIGHT.findall(_VOWELED.sub(r"\2\1", text))
+    if any(unicodedata.bidirectional(letter) == "AL" for letter in text):
+        words = [_turn_groups(word) if _GROUPS.fullmatch(word) else word for word in words]
     turned = "".join(
         word if unicodedata.bidirectional(word[0]) in ("L", "EN", "AN") else word[::-1]
         for word in words[::-1]
     )
     opened, closed = turned.find("("), turned.find(")")
     return turned.translate(_MIRRORED) if 0 <= closed < opened or closed >= 0 > opened else turned
+
+
+def _turn_groups(number: str) -> str:
+    """Return groups of digits in the order of reading: behind Arabic letters, a hyphen turns them.
+
+    `17-9` is from 9 to 17. A number that begins with 0 on the left alone, as of a telephone, was kept from it.
+    """
+    groups = number.split("-")
+    kept = number[0] == "0" and groups[-1][0] != "0"
+    return number if kept else "-".join(reversed(groups))
 
 
 def _name_superscripts(pieces: list[Phrase]) -> list[Phrase]:

@@ -370,6 +370,46 @@ def test_hebrew_is_read_from_the_right(drawn: str) -> None:
     assert pdf.read(write_pages(page, font=font, annotations=[stream])).text == "שלום עולם"
 
 
+# Signs: 1 is the letter na, 2 its vowel sign, 3 the letter ma, 4 a dot; all but the dot are 6 points wide.
+JOINED = "/Span<</ActualText<FEFF0928093E>>>BDC <01>Tj <02>Tj EMC <03>Tj"
+DOTTED = "/Span<</ActualText<FEFF0646>>>BDC 0 4 Td <04>Tj 0 -4 Td <02>Tj EMC <03>Tj"
+AGAIN = f"{JOINED} 1 0 0 1 60 704 Tm /Span<</ActualText<FEFF0928>>>BDC <04>Tj EMC"
+
+
+@pytest.mark.parametrize(("drawn", "text"), [(JOINED, "नाम"), (DOTTED, "من"), (AGAIN, "नाम")])
+def test_signs_that_stand_for_joined_letters_are_one_word(drawn: str, text: str) -> None:
+    table = f"<03> <{'0645' if drawn == DOTTED else '092E'}>"
+    cmap = (
+        "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
+        f"1 beginbfchar {table} endbfchar endcmap end"
+    )
+    boxes = {"a": "100 0 200 600", "b": "0 0 500 600", "c": "0 0 500 600", "d": "100 500 60 60"}
+    signs = [f"500 0 d0 {box} re f" for box in boxes.values()]
+    objects = [f"<</Length {len(one)}>>stream\n{one}\nendstream" for one in (cmap, *signs)]
+    procs = "".join(f"/{name} {number} 0 R" for number, name in enumerate(boxes, start=8))
+    font = (
+        f"/Type3/FontBBox[0 -200 500 800]/FontMatrix[.001 0 0 .001 0 0]/CharProcs<<{procs}>>/ToUnicode 7 0 R"
+        "/Encoding<</Differences[1/a/b/c/d]>>/FirstChar 1/LastChar 4/Widths[500 500 500 0]"
+    )
+    page = f"BT /F1 12 Tf 1 0 0 1 60 700 Tm {drawn} ET"
+    assert pdf.read(write_pages(page, font=font, annotations=objects)).text == text
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [("17-9", "من 9-17"), ("4567-123-04", "من 04-123-4567"), ("04-123-4567", "من 04-123-4567")],
+)
+def test_groups_of_digits_behind_arabic_letters_are_read_from_the_right(drawn: str, text: str) -> None:
+    cmap = (
+        "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
+        "1 beginbfrange <20> <39> <0020> endbfrange 2 beginbfchar <61> <0646> <62> <0645> endbfchar endcmap end"
+    )
+    font = f"/Type1/BaseFont/X/FirstChar 32/LastChar 98/Widths[{' 600' * 67}]/ToUnicode 7 0 R"
+    stream = f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream"
+    page = draw(60, 700, f"{drawn} ab")
+    assert pdf.read(write_pages(page, font=font, annotations=[stream])).text == text
+
+
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
