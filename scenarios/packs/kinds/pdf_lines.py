@@ -249,7 +249,7 @@ def _order(text: str) -> str:
 def _turn_groups(number: str) -> str:
     """Return groups of digits in the order of reading: behind Arabic letters, a hyphen turns them.
 
-    `17-9` is from 9 to 17. A number that begins with 0 on the left alone, as of a telephone, was kept from it.
+    `17-9` is from 9 to 17. One with a 0 on the left alone, as of a telephone, was kept from it.
     """
     groups = number.split("-")
     kept = number[0] == "0" and groups[-1][0] != "0"

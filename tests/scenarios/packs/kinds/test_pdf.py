@@ -53,6 +53,11 @@ def test_columns_stand_under_a_headline_over_the_whole_width() -> None:
     )
 
 
+def test_a_column_may_begin_above_the_one_to_its_left() -> None:
+    page = [*column(60, LEFT), *column(330, ["Barley is not ground.", *RIGHT], 709)]
+    assert read(page).text == COLUMNS.replace("Oats", "Barley is not ground. Oats")
+
+
 def test_a_table_far_below_columns_is_no_part_of_them() -> None:
     cells = [(60, "Grain"), (250, "Sack"), (420, "Cart"), (60, "Rye"), (250, "4"), (420, "30")]
     table: list[Text] = [(left, 600 - 16 * (at // 3), cell) for at, (left, cell) in enumerate(cells)]
@@ -128,6 +133,16 @@ def test_a_row_whose_first_cell_stands_in_the_middle_or_below_is_one(place: int)
         "| Grain | When | Crowns |\n| --- | --- | --- |\n"
         "| Rye | Only on days on which the weir is open | 4 |\n"
         "| Oats | Only on days on which the weir is open | 3 |"
+    )
+
+
+def test_small_letters_go_on_with_the_row_above() -> None:
+    cells = [(700, "Load", "Fee", "Note"), (672, "Carts of rye", "4", "Not if the wind"),
+             (658, "or wheat", "", "is too strong"), (630, "Sacks", "1", "Daily")]  # fmt: skip
+    page = [(x, y, cell) for y, *row in cells for x, cell in zip((60, 250, 400), row, strict=True) if cell]
+    assert read(page).text == (
+        "| Load | Fee | Note |\n| --- | --- | --- |\n"
+        "| Carts of rye or wheat | 4 | Not if the wind is too strong |\n| Sacks | 1 | Daily |"
     )
 
 
@@ -402,7 +417,8 @@ def test_signs_that_stand_for_joined_letters_are_one_word(drawn: str, text: str)
 def test_groups_of_digits_behind_arabic_letters_are_read_from_the_right(drawn: str, text: str) -> None:
     cmap = (
         "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
-        "1 beginbfrange <20> <39> <0020> endbfrange 2 beginbfchar <61> <0646> <62> <0645> endbfchar endcmap end"
+        "1 beginbfrange <20> <39> <0020> endbfrange 2 beginbfchar <61> <0646> <62> <0645> endbfchar "
+        "endcmap end"
     )
     font = f"/Type1/BaseFont/X/FirstChar 32/LastChar 98/Widths[{' 600' * 67}]/ToUnicode 7 0 R"
     stream = f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream"
