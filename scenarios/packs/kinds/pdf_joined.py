@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import unicodedata
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +20,10 @@ _INDENT = 0.2
 """… and by which the first of several begins before it, at most."""
 _LIFTED = 0.35
 """Heights of the font between a line and a dot above it or below."""
+_NEAR = 8
+"""Characters around one that are looked at for its line."""
 _LAST = 20
-"""Letters before one that are looked at for the same sign."""
+"""Characters before one that are looked at for the same sign."""
 
 
 def widen_joined(page: Any, text: Any, characters: Sequence[Character]) -> list[Character]:
@@ -35,16 +37,17 @@ def widen_joined(page: Any, text: Any, characters: Sequence[Character]) -> list[
         return list(characters)
     edges = _find_edges(page, text, characters)
     widened: list[Character] = []
-    before: deque[Character] = deque(maxlen=_LAST)
     for place, one in enumerate(characters):
         if one.number in joined:
-            beside = [*list(before)[-1:], *characters[place + 1 : place + 2]]
-            one = _widen(text.raw, one, [other.origin[1] for other in beside], edges)
-            if any(_is_again(one, other) for other in before):
-                continue
-        if one.code > ord(" "):
-            before.append(one)
-        widened.append(one)
+            near = [*characters[place + 1 : place + _NEAR], *characters[max(0, place - _NEAR) : place]]
+            lines = [other.origin[1] for other in near if other.code > ord(" ") and other.number not in joined]
+            one = _widen(text.raw, one, lines, edges)
+        recent = range(max(0, len(widened) - _LAST), len(widened))
+        twin = next((at for at in recent if _is_again(one, widened[at], joined)), None)
+        if twin is None:
+            widened.append(one)
+        elif one.number not in joined:
+            widened[twin] = one
     return widened
 
 
@@ -113,9 +116,11 @@ def _widen(
     return character._replace(box=(left, right + _BEARING * wide, low, high), origin=(x, y))
 
 
-def _is_again(one: Character, other: Character) -> bool:
-    """Return whether a letter stands partly over the same letter of another sign."""
+def _is_again(one: Character, other: Character, joined: set[int]) -> bool:
+    """Return whether a letter stands partly over the same letter, of which one is only a part of the sign."""
+    if one.code != other.code or one.code < _FIRST or one.origin == other.origin:
+        return False
     shared = min(one.box[1], other.box[1]) - max(one.box[0], other.box[0])
     narrow = min(one.box[1] - one.box[0], other.box[1] - other.box[0])
-    at_one_height = one.box[2] < other.box[3] and other.box[2] < one.box[3]
-    return one.code == other.code and one.origin != other.origin and at_one_height and shared > 0.1 * narrow
+    level = abs(one.origin[1] - other.origin[1]) < _LIFTED * (one.box[3] - one.box[2])
+    return level and shared > 0.1 * narrow and not joined.isdisjoint((one.number, other.number))
