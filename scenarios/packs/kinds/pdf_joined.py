@@ -40,7 +40,9 @@ def widen_joined(page: Any, text: Any, characters: Sequence[Character]) -> list[
     for place, one in enumerate(characters):
         if one.number in joined:
             near = [*characters[place + 1 : place + _NEAR], *characters[max(0, place - _NEAR) : place]]
-            lines = [other.origin[1] for other in near if other.code > ord(" ") and other.number not in joined]
+            lines = [
+                other.origin[1] for other in near if other.code > ord(" ") and other.number not in joined
+            ]
             one = _widen(text.raw, one, lines, edges)
         recent = range(max(0, len(widened) - _LAST), len(widened))
         twin = next((at for at in recent if _is_again(one, widened[at], joined)), None)

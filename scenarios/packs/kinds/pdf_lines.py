@@ -215,7 +215,10 @@ def _compose(text: str) -> str:
         return " ".join(text.split(" ")) if "  " not in text else re.sub(" +", " ", text)
     shown = "".join(
         unicodedata.normalize("NFKC", letter)
-        if "\ufb00" <= letter <= "\ufdff" or "\ufe10" <= letter <= "\ufe48" or "\ufe70" <= letter <= "\ufefc"
+        if "\U0001d400" <= letter <= "\U0001d7ff"
+        or "\ufb00" <= letter <= "\ufdff"
+        or "\ufe10" <= letter <= "\ufe48"
+        or "\ufe70" <= letter <= "\ufefc"
         else letter
         for letter in text.replace("\u00ad", "").replace("\u00a0", " ")
     )

@@ -209,17 +209,18 @@ def test_a_page_without_text_is_named() -> None:
 def test_values_of_a_form_stand_beside_their_names() -> None:
     field = "<</Type/Annot/Subtype/Widget/FT"
     page = write_pages(
-        [(60, 700, "Name:"), (60, 680, "Deposit in crowns:"), (80, 660, "own sacks")],
+        [(60, 700, "Name:"), (60, 682, "Deposit in crowns:"), (80, 660, "own sacks"), (80, 640, "cart")],
         annotations=[
             f"{field}/Tx/T(name)/V(Anna Weir)/Rect[200 696 300 710]>>",
-            f"{field}/Tx/T(deposit)/V(60)/Rect[200 676 300 690]>>",
+            f"{field}/Tx/T(deposit)/V(60)/Rect[200 670 300 690]>>",
             f"{field}/Btn/T(own)/V/Yes/AS/Yes/AP<</N<</Yes 3 0 R/Off 3 0 R>>>>/Rect[60 656 72 670]>>",
+            f"{field}/Btn/Ff 32768/T(by)/V/A/AS/Off/AP<</N<</B 3 0 R/Off 3 0 R>>>>/Rect[60 636 72 650]>>",
             "<</Type/Annot/Subtype/FreeText/Contents(Raised to 70 in May)/Rect[60 600 300 620]>>",
             "<</Type/Annot/Subtype/Text/Contents(ask the miller)/Rect[400 600 420 620]>>",
         ],
     )
     found = pdf.read(page)
-    assert found.text == "Name: Anna Weir\nDeposit in crowns: 60\n☒ own sacks\n\nRaised to 70 in May"
+    assert found.text == "Name: Anna Weir\nDeposit in crowns: 60\n☒ own sacks\n☐ cart\n\nRaised to 70 in May"
     assert found.notes == ("page 1: comments and marks of readers are left out (1)",)
 
 
@@ -388,17 +389,20 @@ def test_hebrew_is_read_from_the_right(drawn: str) -> None:
 # Signs: 1 is the letter na, 2 its vowel sign, 3 the letter ma, 4 a dot; all but the dot are 6 points wide.
 JOINED = "/Span<</ActualText<FEFF0928093E>>>BDC <01>Tj <02>Tj EMC <03>Tj"
 DOTTED = "/Span<</ActualText<FEFF0646>>>BDC 0 4 Td <04>Tj 0 -4 Td <02>Tj EMC <03>Tj"
+RAISED = "<03030304>Tj"
 AGAIN = f"{JOINED} 1 0 0 1 60 704 Tm /Span<</ActualText<FEFF0928>>>BDC <04>Tj EMC"
 
 
-@pytest.mark.parametrize(("drawn", "text"), [(JOINED, "नाम"), (DOTTED, "من"), (AGAIN, "नाम")])
-def test_signs_that_stand_for_joined_letters_are_one_word(drawn: str, text: str) -> None:
-    table = f"<03> <{'0645' if drawn == DOTTED else '092E'}>"
+@pytest.mark.parametrize(
+    ("drawn", "text"), [(JOINED, "नाम"), (DOTTED, "من"), (AGAIN, "नाम"), (RAISED, "aaa [1]")]
+)
+def test_signs_of_a_font_are_the_letters_that_they_stand_for(drawn: str, text: str) -> None:
+    table = f"<03> <{'0645' if drawn == DOTTED else '0061' if drawn == RAISED else '092E'}> <04> <0031>"
     cmap = (
         "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
-        f"1 beginbfchar {table} endbfchar endcmap end"
+        f"2 beginbfchar {table} endbfchar endcmap end"
     )
-    boxes = {"a": "100 0 200 600", "b": "0 0 500 600", "c": "0 0 500 600", "d": "100 500 60 60"}
+    boxes = {"a": "100 0 200 600", "b": "0 0 500 600", "c": "0 0 500 600", "d": "100 400 60 300"}
     signs = [f"500 0 d0 {box} re f" for box in boxes.values()]
     objects = [f"<</Length {len(one)}>>stream\n{one}\nendstream" for one in (cmap, *signs)]
     procs = "".join(f"/{name} {number} 0 R" for number, name in enumerate(boxes, start=8))
@@ -424,6 +428,16 @@ def test_groups_of_digits_behind_arabic_letters_are_read_from_the_right(drawn: s
     stream = f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream"
     page = draw(60, 700, f"{drawn} ab")
     assert pdf.read(write_pages(page, font=font, annotations=[stream])).text == text
+
+
+def test_letters_beyond_the_first_plane_are_whole() -> None:
+    cmap = (
+        "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
+        "1 beginbfchar <78> <D835DC65> endbfchar endcmap end"
+    )
+    font = "/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding/ToUnicode 7 0 R"
+    stream = f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream"
+    assert pdf.read(write_pages([(60, 700, "x + x")], font=font, annotations=[stream])).text == "x + x"
 
 
 @pytest.mark.parametrize(
