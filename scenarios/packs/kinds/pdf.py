@@ -14,7 +14,7 @@ from hallulab.scenarios.packs.kinds import Extracted, pdf_layout
 from hallulab.scenarios.packs.kinds.pdf_joined import widen_joined
 from hallulab.scenarios.packs.kinds.pdf_layout import PageRows
 from hallulab.scenarios.packs.kinds.pdf_lines import Glyph, read_rows
-from hallulab.scenarios.packs.kinds.pdf_seen import Character, find_struck, find_unseen
+from hallulab.scenarios.packs.kinds.pdf_seen import THICKEST, Character, find_struck, find_unseen, list_drawn
 
 _NO_TITLE = re.compile(
     r"microsoft \w+ ?-|untitled|document\d*$|slide \d+$|powerpoint presentation|title$|[\w-]+:[/\\]"
@@ -110,7 +110,8 @@ class _Page:
         crossed: list[str] = []
         unknown = 0
         characters = widen_joined(page, text, list(_read_characters(text)))
-        unseen, struck = find_unseen(page, text, characters), find_struck(page, characters)
+        drawn = list_drawn(page)
+        unseen, struck = find_unseen(page, text, characters), find_struck(drawn, characters)
         downwards = _is_written_downwards(characters)
         for index, code, box, (x, y), angle in characters:
             if not (left <= (box[0] + box[1]) / 2 <= right and bottom <= (box[2] + box[3]) / 2 <= top):
@@ -137,7 +138,12 @@ class _Page:
         turned[0].extend(_read_annotations(page, document.formenv, top, lines, notes, self.number))
         for quarter, glyphs in sorted(turned.items(), key=lambda layer: -len(layer[1])):
             height = top - bottom if quarter in (0, 2) else right - left
-            if rows := read_rows(glyphs):
+            rules = [
+                (line.left, top - line.top, top - line.low)
+                for line in (drawn if quarter == 0 else ())
+                if line.right - line.left < THICKEST < line.top - line.low
+            ]
+            if rows := read_rows(glyphs, rules):
                 self.sheets.append(PageRows(rows, height))
         for letters, kind in (
             (aslant, "text aslant (a watermark?)"),

@@ -64,12 +64,16 @@ Row = list[Phrase]
 _Part = TypeVar("_Part", Glyph, Phrase)
 
 
-def read_rows(glyphs: Sequence[Glyph]) -> list[Row]:
-    """Return the rows of a page, from above."""
+def read_rows(glyphs: Sequence[Glyph], rules: Sequence[tuple[float, float, float]] = ()) -> list[Row]:
+    """Return the rows of a page, from above.
+
+    Args:
+        rules: of the upright lines that part cells, the place, and where they begin and end.
+    """
     groups = _group_by_height(_lower_initials(glyphs), 0.15)
     closed = (_close_up(sorted(line, key=lambda glyph: glyph.left)) for line in groups)
     lines = [line for line in closed if line]  # blanks alone are no line
-    pieces = [piece for line in _raise_small(lines) for piece in _split(line)]
+    pieces = [piece for line in _raise_small(lines) for piece in _split(line, rules)]
     rows = _group_by_height(_name_superscripts(pieces), 0.45)
     return [sorted(row, key=lambda piece: piece.left) for row in rows]
 
@@ -169,15 +173,17 @@ def _is_small_beside(small: Glyph, usual: Glyph) -> bool:
     return small.size <= _SMALL * usual.size and -0.6 * usual.size <= usual.y - small.y <= 0.6 * usual.size
 
 
-def _part(line: list[Glyph], gap: float) -> list[list[Glyph]]:
-    """Part a line at its gaps of so many heights; spaces are gaps too."""
+def _part(line: list[Glyph], gap: float, rules: Sequence[float] = ()) -> list[list[Glyph]]:
+    """Part a line at its gaps of so many heights, and at upright lines; spaces are gaps too."""
     parts: list[list[Glyph]] = []
     spaces: list[Glyph] = []
     for glyph in line:
         if glyph.text.isspace():
             spaces.append(glyph)
             continue
-        if parts and glyph.left - parts[-1][-1].right <= gap * glyph.size:
+        last = parts[-1][-1] if parts else glyph
+        ruled = any(last.left + last.right < 2 * rule < glyph.left + glyph.right for rule in rules)
+        if parts and not ruled and glyph.left - last.right <= gap * glyph.size:
             parts[-1] += [*spaces, glyph]
         else:
             parts.append([glyph])
@@ -185,10 +191,10 @@ def _part(line: list[Glyph], gap: float) -> list[list[Glyph]]:
     return parts
 
 
-def _split(line: list[Glyph]) -> list[Phrase]:
+def _split(line: list[Glyph], rules: Sequence[tuple[float, float, float]]) -> list[Phrase]:
     """Return the pieces of a line."""
     pieces = []
-    for part in _part(line, _WIDE):
+    for part in _part(line, _WIDE, [place for place, high, low in rules if high < line[0].y < low]):
         text: list[str] = []
         end = part[0].left
         last = part[0]

@@ -136,6 +136,13 @@ def test_a_row_whose_first_cell_stands_in_the_middle_or_below_is_one(place: int)
     )
 
 
+def test_upright_lines_part_cells_that_stand_close() -> None:
+    cells = [(60, 700, "Saw"), (92, 700, "Fee"), (60, 684, "Rye"), (92, 684, "4")]
+    assert read([*cells[:2], *cells[2:]]).text == "Saw Fee Rye 4"
+    page = "".join(draw(*cell) for cell in cells) + " 87 680 m 87 712 l S"
+    assert read(page).text == "| Saw | Fee |\n| --- | --- |\n| Rye | 4 |"
+
+
 def test_small_letters_go_on_with_the_row_above() -> None:
     cells = [(700, "Load", "Fee", "Note"), (672, "Carts of rye", "4", "Not if the wind"),
              (658, "or wheat", "", "is too strong"), (630, "Sacks", "1", "Daily")]  # fmt: skip
