@@ -20,6 +20,11 @@ _UNDERLINE = re.compile(r" {0,3}(?P<sign>=+|--+)[ \t]*")
 _NO_PARAGRAPH = re.compile(r"[ \t]*(?:[#>|<]|[-*+][ \t]|\d{1,9}[.)][ \t]|```|~~~)| {4}|\t")
 """Lines that no `===` or `---` turns into a heading: headings, quotes, tables, HTML, lists, code."""
 _CODE = r"^ {0,3}(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?:[^\n]*\n)*?(?: {0,3}(?P=mark)[`~]*[ \t]*$|\Z)|`[^`\n]*`"
+_HIDING = (
+    r"(?:\s[\w:-]{1,40}=(?:\"[^\"<>]{0,200}\"|'[^'<>]{0,200}'|[^\s\"'<>]{1,200})){0,9}?"
+    r"\s(?:hidden(?![\w-])|style=[\"'][^\"'<>]{0,200}display\s?:\s?none)"
+)
+"""Attributes of an element that is not shown."""
 _COMMENTS = {
     "HTML": (re.compile(rf"(?P<code>{_CODE})|<!--", re.MULTILINE), re.compile("-->")),
     "MDX": (re.compile(rf"(?P<code>{_CODE})|\{{/\*", re.MULTILINE), re.compile(r"\*/\}")),
@@ -31,8 +36,19 @@ _COMMENTS = {
         re.compile(rf"(?P<code>{_CODE})|^%%", re.MULTILINE),
         re.compile(r"%%[ \t]*$", re.MULTILINE),
     ),
+    **{
+        f"HTML, {name}": (
+            re.compile(rf"(?P<code>{_CODE})|<{name}\b{shown}[^<>]{{0,400}}>", re.MULTILINE | re.IGNORECASE),
+            re.compile(rf"</{name}\s?>", re.IGNORECASE),
+        )
+        for names, shown in (
+            ("script style template", ""),
+            ("div p section span", _HIDING),
+        )
+        for name in names.split()
+    },
 }
-"""Kind of comments → code, which is kept, or the begin of such a comment; its end."""
+"""Kind of comments, or of what no page shows → code, which is kept, or the begin of such; its end."""
 _REFERENCE = re.compile(
     r" {0,3}\[(?!\^)[^\]\n]{1,200}\]:[ \t]{1,9}(?:<[^<>\n]*>|#\S*|[^\s<]*[/:.]\S*)"
     r"(?:[ \t]{1,9}(?:\"[^\"\n]*\"|'[^'\n]*'|\([^\n]*\)))?[ \t]*+"
@@ -52,7 +68,7 @@ def clean_markdown(text: str, mdx: bool = False) -> str:
         mdx: whether it is MDX: what it imports and exports, its comments and the tags of components go, too.
     """
     for kind in _COMMENTS:
-        if mdx or kind != "MDX":
+        if (mdx or kind != "MDX") and (kind[:5] != "HTML," or "<" in text):
             text = _drop_comments(text, *_COMMENTS[kind])
     lines = [
         line if code else _clean_line(line, mdx)

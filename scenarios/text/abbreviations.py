@@ -12,7 +12,26 @@ _ALWAYS = re.compile(
 )
 _BEFORE_A_NUMBER = frozenset({"no", "nos", "ss", "ch"})
 """`No. 32`, but `No. That is wrong.`"""
-_NOT_BEFORE_A_CAPITAL = frozenset({"a.m", "p.m", "etc"})
+_NOT_BEFORE_A_CAPITAL = frozenset(
+    {
+        "a.m",
+        "p.m",
+        "etc",
+        "incl",
+        "excl",
+        "max",
+        "min",
+        "tbsp",
+        "tsp",
+        "oz",
+        "lb",
+        "lbs",
+        "hrs",
+        "ph.d",
+        "m.sc",
+        "b.sc",
+    }
+)
 _INITIALS = re.compile(r"(?:\(?[A-Za-z]\.)*\(?[A-Za-z]\Z")
 _OF_LANGUAGES: Mapping[str, frozenset[str]] = {
     code: frozenset(words.split())

@@ -12,7 +12,14 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from hallulab.scenarios.text.words import MOST_DIGITS, NUMBER_WORDS, TOKEN, match_any, read_word
+from hallulab.scenarios.text.words import (
+    MOST_DIGITS,
+    NUMBER_WORDS,
+    TOKEN,
+    match_any,
+    read_word,
+    shorten_number,
+)
 
 Kind = Literal["contact", "reference", "date", "quantity", "number", "name"]
 """A phone number, e-mail or web address; a section, article or directive; a day or month; a number with its
@@ -76,6 +83,7 @@ _CONTACT = re.compile(
     r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|(?:https?://|www\.)[^\s,;\"'()<>]*[^\s,;\"'()<>.:!?]"
     r"|(?<![\w.@-])[a-zA-Z][\w-]*(?:\.[\w-]+)*\.(?:in|com|org|net|gov|edu|int|eu|uk|io|info)\b(?:/[\w./-]*\w)?"
+    r"|(?<![\w.,/])(?:\+?\d{1,3}[ -]?)?\(\d{2,5}\)[ -]?\d{3,8}(?:[ -]\d{2,8}){0,3}(?![\w%/])"
     r"|(?<![\w.,/])\+?\d{1,5}(?:[ -]\d{2,8}){1,4}(?![\w%/])"
 )
 _PHONE_DIGITS = 7
@@ -277,7 +285,7 @@ def _normalize_value(number: str, scale: str | None = None) -> str:
     if lower in _WORDS or tens in _WORDS:
         value = Decimal(_WORDS[tens]) + Decimal(_WORDS.get(ones, "0"))
     else:
-        plain = lower.replace(",", "")
+        plain = shorten_number(lower)
         value = Decimal(plain if plain.count(".") < 2 else plain.replace(".", ""))
         if value.adjusted() >= MOST_DIGITS:
             return f"{lower} {scale}" if scale else lower

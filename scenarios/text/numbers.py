@@ -25,6 +25,8 @@ _WITH_BLANKS = frozenset(
 """Languages that write 1 250,50, mostly with a blank from the keyboard."""
 _IN_WORD = re.compile(r"\d+(?:[.,'’\u060c\u066b\u066c]\d+)*|\D+")
 _PARTED = re.compile(r"\d+(?:[.,]\d+)*\Z")
+_NO_GROUPS = re.compile(r"\d+(?P<mark>[.,])(?:\d+(?P=mark))+(?!\d{3}\Z)\d+")
+"""A number with a separator that stands twice, and does not part thousands."""
 _ALIKE = str.maketrans(
     {"\u066b": ".", "\u066c": ",", "\u060c": ",", "\uff0c": ",", "\uff0e": ".", "'": "", "’": ""}
 )
@@ -32,8 +34,13 @@ _ALIKE = str.maketrans(
 _HAN_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1_000}
 _HAN_SCALES = {"万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
-HAN_NUMBER = re.compile(f"[{''.join([*_HAN_DIGITS, *_HAN_UNITS, *_HAN_SCALES])}]+")
-"""Numbers in Chinese characters, and other runs of these."""
+_HAN = "".join([*_HAN_DIGITS, *_HAN_UNITS, *_HAN_SCALES])
+_HAN_NUMBER = re.compile(
+    rf"(?:\d[\d.,，．]*(?=[{''.join([*_HAN_UNITS, *_HAN_SCALES])}]))?[{_HAN}](?:[{_HAN}]|\d+(?=[{_HAN}]))*+"
+)
+"""Numbers in Chinese characters, also behind other digits (`1万2千`), and other runs of these."""
+_HAN_PARTS = re.compile(r"\d+(?:[.,，．]\d+)*|.")
+_FRACTION = re.compile("(\\d*)[ \u2009\u202f]?([¼-¾⅐-⅞])")
 
 
 def join_groups(text: str, language: str | None = None) -> str:
@@ -53,7 +60,8 @@ def join_groups(text: str, language: str | None = None) -> str:
 def parse_number(text: str, language: str | None = None) -> Decimal | None:
     """Return the value of a number in the digits of any script; None for any other text.
 
-    Of two kinds of separators the last one parts the decimals, and one that stands twice parts thousands. A
+    Of two kinds of separators the last one parts the decimals, and one that stands twice parts thousands, if
+    three digits stand behind it: dates and versions (`12.5.2026`, `1.2.3`) are no numbers. A
     single one with other than three digits behind it, or with 0 before it, parts decimals. So only `1.250`
     and `1,250` depend on the language.
 
@@ -69,6 +77,8 @@ def parse_number(text: str, language: str | None = None) -> Decimal | None:
         str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text.translate(_ALIKE)
     )
     if len(plain) > MOST_DIGITS or _PARTED.match(plain) is None:
+        return None
+    if _NO_GROUPS.fullmatch(plain):
         return None
     point = _find_decimal_mark(plain, language)
     whole, _, decimals = plain.rpartition(point) if point else (plain, "", "")
@@ -100,28 +110,29 @@ def write_number(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-def parse_han_number(text: str) -> int | None:
-    """Return the number that Chinese characters write; None for any other text.
+def parse_han_number(text: str) -> Decimal | None:
+    """Return the number that Chinese characters write, also behind other digits; None for any other text.
 
-    >>> [parse_han_number(text) for text in ("三", "二十八", "一百零五", "三万两千", "二〇二五", "万一")]
-    [3, 28, 105, 32000, 2025, None]
+    >>> [str(parse_han_number(text)) for text in ("二十八", "三万两千", "二〇二五", "百二十", "万一")]
+    ['28', '32000', '2025', '120', 'None']
+    >>> [str(parse_han_number(text)) for text in ("1万2千", "3.5億", "千")]
+    ['12000', '350000000.0', 'None']
     """
     if len(text) > MOST_DIGITS:
         return None
     if len(text) > 1 and all(sign in _HAN_DIGITS for sign in text):
-        return int("".join(str(_HAN_DIGITS[sign]) for sign in text))
-    total = section = 0
-    digit: int | None = None
+        return Decimal("".join(str(_HAN_DIGITS[sign]) for sign in text))
+    total = section = Decimal(0)
+    digit: Decimal | None = None
     last = 10**12
-    for place, sign in enumerate(text):
-        if sign in _HAN_DIGITS:
+    for part in _HAN_PARTS.finditer(text):
+        sign = part[0]
+        if sign in _HAN_DIGITS or sign[0].isdecimal():
             if digit:
                 return None
-            digit = _HAN_DIGITS[sign]
+            digit = Decimal(_HAN_DIGITS[sign]) if sign in _HAN_DIGITS else parse_number(sign)
         elif sign in _HAN_UNITS:
-            if digit is None and not (sign == "十" and (place == 0 or last > 10)):
-                return None
-            if _HAN_UNITS[sign] >= last:
+            if (digit is None and sign != "十" and len(text) == 1) or _HAN_UNITS[sign] >= last:
                 return None
             section += (digit or 1) * _HAN_UNITS[sign]
             last, digit = _HAN_UNITS[sign], None
@@ -152,18 +163,22 @@ def list_word_values(text: str, language: str) -> list[str]:
     """
     if language == "en":
         return split_words(text)
-    plain = join_groups(unify_text(text).text, language)
+    point = "," if language in DECIMAL_COMMA else "."
+    plain = _FRACTION.sub(
+        lambda found: f"{int(found[1] or 0) + unicodedata.numeric(found[2]):.6g}".replace(".", point), text
+    )
+    plain = join_groups(unify_text(plain).text, language)
     return list(_write_words(plain, language))
 
 
 def _write_words(text: str, language: str) -> Iterator[str]:
     at = 0
     if language in ("zh", "ja"):
-        for match in HAN_NUMBER.finditer(text):
+        for match in _HAN_NUMBER.finditer(text):
             number = parse_han_number(match[0])
             if number is not None:
                 yield from _write_stretch(text[at : match.start()], language)
-                yield str(number)
+                yield write_number(number)
                 at = match.end()
     yield from _write_stretch(text[at:], language)
 

@@ -127,7 +127,7 @@ def read_word(spelling: str) -> Word:
     """Return the forms of a token with that spelling."""
     lower = spelling.lower()
     if lower[0].isdigit():
-        exact = _shorten_number(lower)
+        exact = shorten_number(lower)
         return Word(exact=exact, stem=_normalize_clock(lower) or exact, number=True, content=True)
     exact = lower[:-2] if lower.endswith(("'s", "’s")) else lower
     content = exact in NUMBER_WORDS or (len(exact) > 1 and exact not in STOP_WORDS)
@@ -139,7 +139,17 @@ def read_word(spelling: str) -> Word:
     )
 
 
-def _shorten_number(number: str) -> str:
+_EUROPEAN = re.compile(r"\d{1,3}(?:\.\d{3})+,\d{1,2}")
+
+
+def shorten_number(number: str) -> str:
+    """Return the shortest spelling of a number: without separators of thousands, and zeros that say nothing.
+
+    >>> shorten_number("1,250.50"), shorten_number("1.250,50")
+    ('1250.5', '1250.5')
+    """
+    if _EUROPEAN.fullmatch(number):
+        number = number.replace(".", "").replace(",", ".")
     plain = number.replace(",", "").replace(" ", "").replace(".m", "m")
     if re.fullmatch(r"\d+\.\d+", plain):
         plain = plain.rstrip("0").rstrip(".")

@@ -32,7 +32,7 @@ _NOTES = re.compile(
 """Names of what stands beside a text and belongs to it."""
 _ROLES_OF_TABLES = {
     "table": "table", "grid": "table", "row": "tr", "columnheader": "th", "rowheader": "th", "cell": "td",
-    "gridcell": "td",
+    "gridcell": "td", "rowgroup": "tbody",
 }  # fmt: skip
 _CODE = ("pre", "code")
 _BESIDE = (
@@ -46,11 +46,15 @@ _BESIDE = (
     "breadcrumbs",
 )
 """Ids of parts that stand around the text in pages that do not use the elements for it."""
-_COOKIES = re.compile(r"(?:^|[-_\s])(?:cookies?|gdpr|consent)(?:$|[-_\s])", re.IGNORECASE)
+_COOKIES = re.compile(
+    r"(?:^|[-_\s])(?:cookies?|gdpr|consent|onetrust|cc-(?:banner|window))(?:$|[-_\s])", re.IGNORECASE
+)
 _DECLARED = re.compile(
     rb"<\?xml[^>]{1,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})|<meta[^>]{1,400}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})",
     re.IGNORECASE,
 )
+_BEGIN = re.compile(r"[^\W_]|[$€£₹¥]")
+"""How a word or a price begins."""
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BLOCKS = ("p", "div", "ul", "ol", "dl", "table", "pre", "blockquote", "section")
 _HEAD = 4096
@@ -121,7 +125,7 @@ def _part_boxes(page: Tag) -> None:
             and not box.find_parent(_CODE)
         ):
             before, behind = box.get_text(), after.get_text()
-            if min(len(before), len(behind)) > 1 and before[-1].isalnum() and behind[0].isalnum():
+            if min(len(before), len(behind)) > 1 and before[-1].isalnum() and _BEGIN.match(behind):
                 box.insert_after(" ")
 
 

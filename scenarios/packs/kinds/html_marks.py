@@ -47,6 +47,8 @@ def write_marks(page: Tag) -> None:
     for name, sign in (("msup", "^"), ("msub", "_"), ("mfrac", "/")):
         for element in page.find_all(name):
             parts = element.find_all(True, recursive=False)
+            if name == "mfrac" and str(element.find_previous(string=True) or "")[-1:].isdigit():
+                element.insert_before(NavigableString(" "))
             if len(parts) == 2:
                 for part in parts:
                     _group(part)

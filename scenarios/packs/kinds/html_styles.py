@@ -48,7 +48,10 @@ _OF_TEXT = ("font-size", "color")
 """Properties that other ones within an element may take back."""
 _FOR_READERS = re.compile(r"(?:^|[-_\s])(?:sr|screen-?reader|visually-?hidden|offscreen|a11y)", re.IGNORECASE)
 """Names of texts that are read out where others see a sign."""
-OPENED = re.compile(r"accordion|collaps|faq|panel|answer|toggl|expand|spoiler|(?:^|[-_\s])tab", re.IGNORECASE)
+OPENED = re.compile(
+    r"accordion|(?:^|[-_\s])acc[-_]|collaps|faq|panel|answer|toggl|expand|spoiler|(?:^|[-_\s])tab",
+    re.IGNORECASE,
+)
 """Names of what opens when one clicks on its head."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
@@ -44,6 +45,9 @@ def read(content: bytes) -> Extracted:
         notes += found.notes
     else:
         text, *signature = text.replace("\r\n", "\n").split(f"\n{_SIGNATURE}\n", maxsplit=1)
+        if str(body.get_param("format", "")).lower() == "flowed":  # RFC 3676
+            space = "" if str(body.get_param("delsp", "")).lower() == "yes" else " "
+            text = re.sub(r"(?m)^ ", "", re.sub(r"(?<=\S) \n(?=\S)(?!>)", space, text))
         if signature:
             notes.append("its signature was left out")
         quoted = sum(line.startswith(">") for line in text.split("\n"))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from fractions import Fraction
 from math import isfinite
+from operator import eq, ge, gt, le, lt, ne
 
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|(?P<space>_.)|(?P<fill>\*.)|\[(?P<bracket>[^\]]*)\]'
@@ -18,6 +21,10 @@ _TIME = re.compile(
     r"|(?P<half>AM/PM|A/P)|(?P<part>y+|m+|d+|h+|s+(?:\.0+)?)|(?P<sign>.)",
     re.DOTALL | re.IGNORECASE,
 )
+_CONDITION = re.compile(r"\[(<=|>=|<>|<|>|=)(-?\d{1,20}(?:\.\d{1,20})?)\]")
+_COMPARISONS = {"<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, "<>": ne}
+_FRACTION = re.compile(r"(?P<whole>[#0?]+[ ]+)?[#0?]+[ ]?/[ ]?(?P<below>[#0?]{1,4}|\d{1,4})")
+_QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^\]]*\]')
 _SHORT_DATE = ("mm-dd-yy", "m/d/yy")
 """How packages name the format that each country writes in its own way: ISO 8601 is read by all."""
 
@@ -49,20 +56,35 @@ def show(value: object, code: str) -> str:
 
 def _show_number(value: Decimal, code: str) -> str:
     sections = [one[0] for one in _SECTIONS.finditer(code)] or ["General"]
-    if value < 0 and len(sections) > 1:
+    conditions = [_CONDITION.search(section) for section in sections]
+    if any(conditions):
+        held = (one for one, found in zip(sections, conditions, strict=True) if _holds(found, value))
+        section = next(held, "General")
+    elif value < 0 and len(sections) > 1:
         value, section = -value, sections[1]
     elif value == 0 and len(sections) > 2:
         section = sections[2]
     else:
         section = sections[0]
     tokens = list(_TOKEN.finditer(section))
-    if "general" in section.lower() or sum(bool(token["number"]) for token in tokens) > 1 or "@" in section:
+    patterns = [token["number"] for token in tokens if token["number"]]
+    if found := _FRACTION.fullmatch(_QUOTED.sub("", section)):
+        return _show_fraction(value, found)
+    if (
+        "general" in section.lower()
+        or "@" in section
+        or any("." in one or "E" in one for one in patterns[:-1])
+    ):
         return _show_general(value)
     value *= 100 ** sum(token["sign"] == "%" for token in tokens)
+    shares = iter(_share_digits(abs(value), patterns) if len(patterns) > 1 else ())
     written = []
     for token in tokens:
         if token["number"]:
-            written.append(_fill_digits(abs(value), token["number"], token["exponent"]))
+            share = next(shares, None)
+            written.append(
+                _fill_digits(abs(value), token["number"], token["exponent"]) if share is None else share
+            )
         elif token["bracket"]:
             # `[$€-407]` is a currency and its country; others are colours and conditions.
             written.append(token["bracket"].partition("-")[0][1:] if token["bracket"].startswith("$") else "")
@@ -70,6 +92,36 @@ def _show_number(value: Decimal, code: str) -> str:
             written.append(_show_words(token))
     text = "".join(written).strip()
     return f"-{text}" if value < 0 and any(digit in text for digit in "123456789") else text
+
+
+def _holds(condition: re.Match[str] | None, value: Decimal) -> bool:
+    """Return whether a section is for a value: its condition holds, or it has none."""
+    return condition is None or _COMPARISONS[condition[1]](value, Decimal(condition[2]))
+
+
+def _show_fraction(value: Decimal, found: re.Match[str]) -> str:
+    """Return a value as `2 1/2`, with a denominator of so many digits at most, or the one that is given."""
+    given = found["below"]
+    parts = int(given) if given.isdigit() and int(given) else 0
+    near = Fraction(abs(value)).limit_denominator(10 ** len(given) - 1)
+    above, below = (round(abs(value) * parts), parts) if parts else near.as_integer_ratio()
+    whole, above = divmod(above, below) if found["whole"] else (0, above)
+    said = " ".join(filter(None, (str(whole) if whole else "", f"{above}/{below}" if above else "")))
+    return f"{'-' if value < 0 and said else ''}{said or 0}"
+
+
+def _share_digits(value: Decimal, patterns: Sequence[str]) -> list[str]:
+    """Return the digits that stand in each of several places: `(000) 000-0000`, `##\\,##\\,##0`."""
+    last, _, fraction = patterns[-1].partition(".")
+    wholes = [*patterns[:-1], last]
+    text = _fill_digits(value, f"{'0' * sum(map(len, wholes))}{'.' if fraction else ''}{fraction}", None)
+    digits, point, decimals = text.partition(".")
+    shares: list[str] = []
+    for whole in reversed(wholes[1:]):
+        digits, share = digits[: -len(whole)], digits[-len(whole) :]
+        shares.append(share if digits.strip("0") else share.lstrip("0").zfill(whole.count("0")))
+    shares.append(digits.lstrip("0").zfill(wholes[0].count("0")))
+    return [*shares[:0:-1], shares[0] + point + decimals]
 
 
 def _show_words(token: re.Match[str]) -> str:

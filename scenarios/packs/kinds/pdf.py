@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 from hallulab.scenarios.packs.kinds import Extracted, pdf_layout
+from hallulab.scenarios.packs.kinds.pdf_joined import widen_joined
 from hallulab.scenarios.packs.kinds.pdf_layout import PageRows
 from hallulab.scenarios.packs.kinds.pdf_lines import Glyph, read_rows
-from hallulab.scenarios.packs.kinds.pdf_seen import Character, find_struck, find_unseen
+from hallulab.scenarios.packs.kinds.pdf_seen import THICKEST, Character, find_struck, find_unseen, list_drawn
 
 _NO_TITLE = re.compile(
     r"microsoft \w+ ?-|untitled|document\d*$|slide \d+$|powerpoint presentation|title$|[\w-]+:[/\\]"
@@ -22,14 +23,19 @@ _NO_TITLE = re.compile(
 )
 """Titles that programs write of themselves."""
 _PRIVATE_USE = range(0xE000, 0xF900)
+_DIGITS = range(ord("0"), ord("9") + 1)
+_RAISED = 0.15
+"""Heights of a line between its base line and a superscript, at least."""
+_OF_RAISED = 0.6
+"""Height of such a one, in heights of the line."""
 _HYPHENS = (0x02, 0xFFFE)
 """PDFium's sign for the hyphen at the end of a line."""
 _DEGREES = 180 / math.pi
 _ASLANT = 5
 """Degrees from the level at which text stands aslant."""
-_TEXT_FIELDS = (3, 4, 6)
+_TEXT_FIELDS = (4, 5, 6)
 """PDFium's numbers of the fields that hold text: combo box, list box, text."""
-_TICKED_FIELDS = (2, 5)
+_TICKED_FIELDS = (2, 3)
 """… and of check boxes and radio buttons."""
 _FIELD_SIZE = 11.0
 """Height of a line in a form's field at most, in points."""
@@ -103,8 +109,9 @@ class _Page:
         hidden: list[str] = []
         crossed: list[str] = []
         unknown = 0
-        characters = list(_read_characters(text))
-        unseen, struck = find_unseen(page, text, characters), find_struck(page, characters)
+        characters = widen_joined(page, text, list(_read_characters(text)))
+        drawn = list_drawn(page)
+        unseen, struck = find_unseen(page, text, characters), find_struck(drawn, characters)
         downwards = _is_written_downwards(characters)
         for index, code, box, (x, y), angle in characters:
             if not (left <= (box[0] + box[1]) / 2 <= right and bottom <= (box[2] + box[3]) / 2 <= top):
@@ -127,10 +134,16 @@ class _Page:
                 glyphs[-1] = glyph._replace(text=glyphs[-1].text + letter)
             else:
                 glyphs.append(glyph)
-        turned[0].extend(_read_annotations(page, document.formenv, top, left, notes, self.number))
+        lines = [glyph.y for glyph in turned[0]]
+        turned[0].extend(_read_annotations(page, document.formenv, top, lines, notes, self.number))
         for quarter, glyphs in sorted(turned.items(), key=lambda layer: -len(layer[1])):
             height = top - bottom if quarter in (0, 2) else right - left
-            if rows := read_rows(glyphs):
+            rules = [
+                (line.left, top - line.top, top - line.low)
+                for line in (drawn if quarter == 0 else ())
+                if line.right - line.left < THICKEST < line.top - line.low
+            ]
+            if rows := read_rows(glyphs, rules):
                 self.sheets.append(PageRows(rows, height))
         for letters, kind in (
             (aslant, "text aslant (a watermark?)"),
@@ -160,6 +173,8 @@ def _read_characters(text: Any) -> Iterator[Character]:
     get_angle, is_generated = raw.FPDFText_GetCharAngle, raw.FPDFText_IsGenerated
     box, x, y = raw.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
     to_box, to_x, to_y = ctypes.byref(box), ctypes.byref(x), ctypes.byref(y)
+    painted = [ctypes.c_double() for _ in range(4)]
+    to_painted = [ctypes.byref(side) for side in painted]
     for index in range(text.count_chars()):
         code = get_code(handle, index)
         if code in (10, 13) or (code == 32 and is_generated(handle, index) == 1):
@@ -167,8 +182,17 @@ def _read_characters(text: Any) -> Iterator[Character]:
         get_box(handle, index, to_box)
         get_origin(handle, index, to_x, to_y)
         degrees = get_angle(handle, index) * _DEGREES
-        sides = box.left, box.right, box.bottom, box.top
-        yield Character(index, code, sides, (x.value, y.value), degrees)
+        if code >> 10 == 0x36:  # the first half of a letter beyond U+FFFF
+            code = 0x10000 + (code - 0xD800 << 10) + (get_code(handle, index + 1) & 0x3FF)
+        elif code >> 10 == 0x37:
+            continue
+        sides, line = (box.left, box.right, box.bottom, box.top), y.value
+        if code in _DIGITS and not degrees:
+            raw.FPDFText_GetCharBox(handle, index, *to_painted)
+            if painted[2].value - line > _RAISED * (box.top - box.bottom):  # a font's own superscript
+                line = painted[2].value
+                sides = box.left, box.right, line, line + _OF_RAISED * (box.top - box.bottom)
+        yield Character(index, code, sides, (x.value, line), degrees)
 
 
 def _is_written_downwards(characters: Sequence[Character]) -> bool:
@@ -199,7 +223,7 @@ def _turn(
 
 
 def _read_annotations(
-    page: Any, form: Any, top: float, left: float, notes: list[str], number: int
+    page: Any, form: Any, top: float, texts: Sequence[float], notes: list[str], number: int
 ) -> Iterator[Glyph]:
     """Yield what a form's fields and the texts on a page say, as glyphs; note what else was written on it."""
     from pypdfium2 import raw
@@ -222,6 +246,9 @@ def _read_annotations(
         for place, line in enumerate(lines):
             size = min((upper - lower) / len(lines), _FIELD_SIZE) or _FIELD_SIZE
             y = top - upper + (place + 0.75) * max(size, (upper - lower) / len(lines))
+            if len(lines) == 1:  # the line of the label beside it
+                beside = [abs(one - y) for one in texts if top - upper < one < top - lower]
+                y = next((one for one in texts if beside and abs(one - y) == min(beside)), y)
             for at, letter in enumerate(line):
                 x = min(box.left, box.right) + at * size / 2
                 yield Glyph(letter, x, x + size / 2, y, size)

@@ -239,8 +239,19 @@ def _find_bands(rows: list[Row]) -> list[tuple[list[Row], list[float]]]:
             band.append(row)
             known[:] = shared
         else:
-            bands.append(([row], gaps))
+            higher: list[Row] = []  # the first lines of a column that begins above the one to its left
+            while not known and band and gaps and _begins_column(band[-1], [*higher, row][0], gaps):
+                higher.insert(0, band.pop())
+            bands = [one for one in bands if one[0]]
+            bands.append(([*higher, row], gaps))
     return [(band, [(left + right) / 2 for left, right in gaps]) for band, gaps in bands]
+
+
+def _begins_column(above: Row, row: Row, gaps: Sequence[tuple[float, float]]) -> bool:
+    """Return whether a row that stands alone is a line of one of the right columns of the row below it."""
+    piece = above[0]
+    near = row[0].y - piece.y < 1.3 * piece.size
+    return len(above) == 1 and near and any(abs(piece.left - right) < 0.5 * piece.size for _, right in gaps)
 
 
 def _cut(gap: tuple[float, float], row: Row) -> list[tuple[float, float]]:
@@ -297,7 +308,13 @@ def _read_table(cells: list[list[Row]]) -> list[_PdfBlock]:
     for number, texts in enumerate(told):
         if number in alone:
             continue
-        wrapped = number and steps[number - 1] <= close and (not texts[0] or sum(map(bool, texts)) == 1)
+        wrapped = (
+            number
+            and steps[number - 1] <= close
+            and (
+                not texts[0] or sum(map(bool, texts)) == 1 or all(text[0].islower() for text in texts if text)
+            )
+        )
         if wrapped or number in centred:
             rows[-1] = [f"{one} {more}".strip() for one, more in zip(rows[-1], texts, strict=True)]
         else:

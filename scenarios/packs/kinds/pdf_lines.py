@@ -34,6 +34,7 @@ _POWER_OF = re.compile(r"\d|\W?(?:[mckd]?m|ft|s|x|y|z|n|r)")
 """How a word ends whose superscript is a power: with a number, or a unit."""
 _VOWELED = re.compile(r"([^\W\d_])([\u0591-\u05c7\u064b-\u0655]+)")
 _LEFT_TO_RIGHT = re.compile(r"[^\W_]+(?:[.,:/%+-]+[^\W_]+)*%?|.", re.DOTALL)
+_GROUPS = re.compile(r"\d[\d.,:/]*(?:-\d[\d.,:/]*)+")
 _MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 
 
@@ -63,12 +64,16 @@ Row = list[Phrase]
 _Part = TypeVar("_Part", Glyph, Phrase)
 
 
-def read_rows(glyphs: Sequence[Glyph]) -> list[Row]:
-    """Return the rows of a page, from above."""
+def read_rows(glyphs: Sequence[Glyph], rules: Sequence[tuple[float, float, float]] = ()) -> list[Row]:
+    """Return the rows of a page, from above.
+
+    Args:
+        rules: of the upright lines that part cells, the place, and where they begin and end.
+    """
     groups = _group_by_height(_lower_initials(glyphs), 0.15)
     closed = (_close_up(sorted(line, key=lambda glyph: glyph.left)) for line in groups)
     lines = [line for line in closed if line]  # blanks alone are no line
-    pieces = [piece for line in _raise_small(lines) for piece in _split(line)]
+    pieces = [piece for line in _raise_small(lines) for piece in _split(line, rules)]
     rows = _group_by_height(_name_superscripts(pieces), 0.45)
     return [sorted(row, key=lambda piece: piece.left) for row in rows]
 
@@ -168,15 +173,17 @@ def _is_small_beside(small: Glyph, usual: Glyph) -> bool:
     return small.size <= _SMALL * usual.size and -0.6 * usual.size <= usual.y - small.y <= 0.6 * usual.size
 
 
-def _part(line: list[Glyph], gap: float) -> list[list[Glyph]]:
-    """Part a line at its gaps of so many heights; spaces are gaps too."""
+def _part(line: list[Glyph], gap: float, rules: Sequence[float] = ()) -> list[list[Glyph]]:
+    """Part a line at its gaps of so many heights, and at upright lines; spaces are gaps too."""
     parts: list[list[Glyph]] = []
     spaces: list[Glyph] = []
     for glyph in line:
         if glyph.text.isspace():
             spaces.append(glyph)
             continue
-        if parts and glyph.left - parts[-1][-1].right <= gap * glyph.size:
+        last = parts[-1][-1] if parts else glyph
+        ruled = any(last.left + last.right < 2 * rule < glyph.left + glyph.right for rule in rules)
+        if parts and not ruled and glyph.left - last.right <= gap * glyph.size:
             parts[-1] += [*spaces, glyph]
         else:
             parts.append([glyph])
@@ -184,10 +191,10 @@ def _part(line: list[Glyph], gap: float) -> list[list[Glyph]]:
     return parts
 
 
-def _split(line: list[Glyph]) -> list[Phrase]:
+def _split(line: list[Glyph], rules: Sequence[tuple[float, float, float]]) -> list[Phrase]:
     """Return the pieces of a line."""
     pieces = []
-    for part in _part(line, _WIDE):
+    for part in _part(line, _WIDE, [place for place, high, low in rules if high < line[0].y < low]):
         text: list[str] = []
         end = part[0].left
         last = part[0]
@@ -214,7 +221,10 @@ def _compose(text: str) -> str:
         return " ".join(text.split(" ")) if "  " not in text else re.sub(" +", " ", text)
     shown = "".join(
         unicodedata.normalize("NFKC", letter)
-        if "\ufb00" <= letter <= "\ufdff" or "\ufe10" <= letter <= "\ufe48" or "\ufe70" <= letter <= "\ufefc"
+        if "\U0001d400" <= letter <= "\U0001d7ff"
+        or "\ufb00" <= letter <= "\ufdff"
+        or "\ufe10" <= letter <= "\ufe48"
+        or "\ufe70" <= letter <= "\ufefc"
         else letter
         for letter in text.replace("\u00ad", "").replace("\u00a0", " ")
     )
@@ -235,12 +245,24 @@ def _order(text: str) -> str:
         return text
     # Vowel signs stand before their letters, so that they follow them when the line is turned.
     words = _LEFT_TO_RIGHT.findall(_VOWELED.sub(r"\2\1", text))
+    if any(unicodedata.bidirectional(letter) == "AL" for letter in text):
+        words = [_turn_groups(word) if _GROUPS.fullmatch(word) else word for word in words]
     turned = "".join(
         word if unicodedata.bidirectional(word[0]) in ("L", "EN", "AN") else word[::-1]
         for word in words[::-1]
     )
     opened, closed = turned.find("("), turned.find(")")
     return turned.translate(_MIRRORED) if 0 <= closed < opened or closed >= 0 > opened else turned
+
+
+def _turn_groups(number: str) -> str:
+    """Return groups of digits in the order of reading: behind Arabic letters, a hyphen turns them.
+
+    `17-9` is from 9 to 17. One with a 0 on the left alone, as of a telephone, was kept from it.
+    """
+    groups = number.split("-")
+    kept = number[0] == "0" and groups[-1][0] != "0"
+    return number if kept else "-".join(reversed(groups))
 
 
 def _name_superscripts(pieces: list[Phrase]) -> list[Phrase]:

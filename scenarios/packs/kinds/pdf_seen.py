@@ -18,8 +18,8 @@ _FINE = 1 << 20
 """Steps in which PDFium tells where a point of the page is in the picture."""
 _COARSE = bytes(level & 0xF8 for level in range(256))
 """Levels of a colour in steps that one tells apart."""
-_THICKEST = 3.0
-"""Points that a line through a text is high, at most, with PDFium's own point of margin."""
+THICKEST = 3.0
+"""Points that a line is thick, at most, with PDFium's own point of margin."""
 _CROSSING = (0.14, 0.42)
 """Heights of a letter above its base line at which a line strikes it out."""
 
@@ -125,21 +125,36 @@ def _get_colour(handle: Any, index: int, get_mode: Any) -> bytes | None:
     return bytes((blue.value, green.value, red.value)).translate(_COARSE)
 
 
-def find_struck(page: Any, characters: Sequence[Character]) -> set[int]:
-    """Return the numbers of the characters through which a line is drawn that is as long as they are."""
+class Drawn(NamedTuple):
+    """Box of a line or another shape that is drawn on a page."""
+
+    left: float
+    low: float
+    right: float
+    top: float
+
+
+def list_drawn(page: Any) -> list[Drawn]:
+    """Return what is drawn on a page, beside its letters and pictures."""
     from pypdfium2 import raw
 
+    sides = [ctypes.c_float() for _ in range(4)]
+    drawn: list[Drawn] = []
+    for index in range(raw.FPDFPage_CountObjects(page.raw)):
+        shape = raw.FPDFPage_GetObject(page.raw, index)
+        if raw.FPDFPageObj_GetType(shape) == raw.FPDF_PAGEOBJ_PATH:
+            raw.FPDFPageObj_GetBounds(shape, *map(ctypes.byref, sides))
+            drawn.append(Drawn(*(side.value for side in sides)))
+    return drawn
+
+
+def find_struck(drawn: Sequence[Drawn], characters: Sequence[Character]) -> set[int]:
+    """Return the numbers of the characters through which a line is drawn that is as long as they are."""
     level = sorted((one for one in characters if not one.angle), key=lambda one: one.origin[1])
     heights = [one.origin[1] for one in level]
-    sides = [ctypes.c_float() for _ in range(4)]
     struck: set[int] = set()
-    for index in range(raw.FPDFPage_CountObjects(page.raw)):
-        drawn = raw.FPDFPage_GetObject(page.raw, index)
-        if raw.FPDFPageObj_GetType(drawn) != raw.FPDF_PAGEOBJ_PATH:
-            continue
-        raw.FPDFPageObj_GetBounds(drawn, *map(ctypes.byref, sides))
-        left, low, right, top = (side.value for side in sides)
-        if top - low > _THICKEST or right - left < 2 * _THICKEST:
+    for left, low, right, top in drawn:
+        if top - low > THICKEST or right - left < 2 * THICKEST:
             continue
         line = (low + top) / 2
         crossed = []

@@ -6,8 +6,14 @@ import codecs
 import re
 
 from hallulab.scenarios.packs.kinds import Extracted
+from hallulab.scenarios.packs.kinds.parts import OLD_OFFICE
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_OF_OTHERS = (OLD_OFFICE, b"PK\x03\x04", b"%PDF-", b"\x89PNG", b"\xff\xd8\xff", b"\x1f\x8b", b"GIF8")
+"""Beginnings of files that are no text."""
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
+_MOST_CONTROLS = 0.05
+"""Share of signs of control in a text, at most."""
 _MENDED = "UTF-8 with bytes of windows-1252"
 _SAMPLE = 200_000
 """Bytes that are looked at to find out an encoding."""
@@ -41,9 +47,14 @@ def decode(content: bytes, declared: str | None = None) -> tuple[str, str]:
         declared: a label of the encoding, as the text has it. `iso-8859-1` and `ascii` mean windows-1252, as
             the WHATWG's encoding standard says. A text of UTF-8 that an editor left with such a label is read
             as UTF-8: hardly any other text is valid UTF-8.
+
+    Raises:
+        ValueError: it is no text.
     """
     from webencodings import lookup
 
+    if content.startswith(_OF_OTHERS):
+        raise ValueError("it is no text, but a file of another kind")
     for mark, name in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(name, "replace"), name
@@ -92,6 +103,8 @@ def _guess(content: bytes) -> str:
     for offset, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         if sample[offset::2].count(0) > len(sample) / 4:
             return name
+    if len(sample) - len(sample.translate(None, _CONTROLS)) > _MOST_CONTROLS * len(sample):
+        raise ValueError("it is no text, but a file of another kind")
     if _is_nearly_utf8(sample):
         return _MENDED
     if _is_western(sample.decode("windows-1252", "replace")):

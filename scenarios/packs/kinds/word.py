@@ -154,7 +154,7 @@ class _WordDocument:
                 yield from self._read_table(element)
             elif element.tag in ("oMathPara", "oMath"):
                 yield self._runs.read(element), False
-            elif element.tag in _AROUND_BLOCKS:
+            elif element.tag in _AROUND_BLOCKS and element.find("sdtPr/showingPlcHdr") is None:
                 yield from self._read_blocks(element)
         if held:
             yield held.rstrip(), False

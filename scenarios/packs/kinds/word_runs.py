@@ -75,7 +75,8 @@ class Runs:
                 self._add_run(element, parts)
             elif name in ("oMath", "oMathPara"):
                 self._close_strike(parts)
-                parts.append(write_math(element))
+                said = write_math(element)
+                parts.append(f" {said}" if said[:1].isdigit() and "".join(parts)[-1:].isdigit() else said)
             elif name == "txbxContent":
                 self.boxes.append(element)
             elif name == "sdt":
@@ -218,7 +219,8 @@ def _is_white(run: Element) -> bool:
 
 def write_math(element: Element) -> str:
     """Return an equation in one line: `(a+b)/2`, `x^2`, `√(x)`."""
-    said = [write_math(child) for child in element if not child.tag.endswith("Pr")]
+    inner = [child for child in element if not child.tag.endswith("Pr")]
+    said = [write_math(child) for child in inner]
 
     def get(name: str) -> str:
         found = element.find(name)
@@ -260,7 +262,10 @@ def write_math(element: Element) -> str:
         case "eqArr":
             return "; ".join(said)
         case _:
-            return "".join(said)
+            text = ""
+            for child, part in zip(inner, said, strict=True):
+                text += f" {part}" if child.tag == "f" and text[-1:].isdigit() else part
+            return text
 
 
 def _group(text: str) -> str:

@@ -17,6 +17,12 @@ from hallulab.scenarios.packs.markdown import clean_markdown, convert_tables, fi
         ("A saw.\n\n---\n\nA drill.", "A saw.\n\n---\n\nA drill."),
         ("A saw.<!-- TODO\nlater --> A drill.", "A saw. A drill."),
         ("A saw. <!-- no end", "A saw. <!-- no end"),
+        ("A saw.<script>var x = 1</script><style>\np {}\n</style>", "A saw."),
+        ("<div class='x hidden y' hidden>\nB\n</div>A saw.<p style='display:none'>B</p>", "A saw."),
+        (
+            "`<script>x</script>` <div class='hidden-xs'>A</div>",
+            "`<script>x</script>` <div class='hidden-xs'>A</div>",
+        ),
         ("```\n<!-- code -->\n```", "```\n<!-- code -->\n```"),
         ("Write `<!-- x -->`.", "Write `<!-- x -->`."),
         ("[//]: # (to do)\n[fees]: f.md 'Fees'\n[^1]: A note.", "\n\n[^1]: A note."),

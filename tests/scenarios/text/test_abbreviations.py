@@ -10,6 +10,7 @@ from hallulab.scenarios.text.spans import split_sentences
 @pytest.mark.parametrize(
     "marked",
     [
+        "A lost drill costs $40 (max. $60) incl. tax. | Ph.D. students pay half. | Take 2 tbsp. of oil.",
         "Die Gebühr beträgt ca. 5 Euro, d. h. pro Tag. | Danach kostet es z. B. 8 Euro.",
         "Am 1. Mai ist der Schuppen zu. | Am 24. Dezember auch.",
         "Fragen Sie Frau Dr. Weir bzw. Herrn Prof. Mill. | Sie haben die Nr. 5 usw. im Haus.",

@@ -37,7 +37,7 @@ def test_only_three_digits_behind_one_mark_depend_on_the_language(
     assert str(parse_number(text, language)) == value
 
 
-@pytest.mark.parametrize("text", ["", "a", "12a", "1..2", ".5", "9" * 5_000])
+@pytest.mark.parametrize("text", ["", "a", "12a", "1..2", ".5", "12.05.2026", "1.2.3", "9" * 5_000])
 def test_other_texts_are_no_numbers(text: str) -> None:
     assert parse_number(text) is None
 
@@ -63,6 +63,11 @@ def test_the_shortest_spelling_reads_as_the_number(value: int) -> None:
         ("两千三百万", 23_000_000),
         ("二〇二五", 2025),
         ("百", None),
+        ("百二十", 120),
+        ("千五百", 1500),
+        ("1万2千", 12_000),
+        ("500万", 5_000_000),
+        ("3.5億", 350_000_000),
         ("十百", None),
         ("三四十", None),
         ("万", None),
@@ -85,6 +90,9 @@ def test_numbers_in_chinese_characters(text: str, value: int | None) -> None:
         ("ko", "1,250원", "1250원"),
         ("id", "Rp5.000", "Rp 5.000"),
         ("de", "CHF 1'250.50", "CHF 1250,50"),
+        ("zh", "1,200万元", "一千二百万元"),
+        ("ja", "1億2000万円", "120,000,000円"),
+        ("de", "2½ Stunden, ½ kg", "2,5 Stunden, 0,5 kg"),
     ],
 )
 def test_a_number_has_its_value_however_it_is_written(language: str, one: str, other: str) -> None:

@@ -37,6 +37,8 @@ def read(body: str) -> list[str]:
             "(a+b)/2",
         ),
         ("<math><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>x</mi><mn>2</mn></msup></math>", "1/2x^2"),
+        ("2<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> cups", "2 1/2 cups"),
+        ("<math><mn>2</mn><mfrac><mn>1</mn><mn>2</mn></mfrac></math>", "2 1/2"),
     ],
 )
 def test_raised_and_lowered_numbers_keep_their_distance(body: str, text: str) -> None:
@@ -102,6 +104,7 @@ def test_the_cells_of_a_table_stay_in_their_columns(body: str, lines: list[str])
     [
         *(f"<{tag}>x</{tag}>" for tag in ("nav", "footer", "aside", "del", "script", "template", "button")),
         *(f"<div {about}>x</div>" for about in ("class='cookie-banner'", "id=cookie", "role=navigation")),
+        *(f"<div {about}>x</div>" for about in ("id=onetrust-banner-sdk", "class='cc-window cc-theme'")),
         *(
             f"<p {about}>x</p>"
             for about in (

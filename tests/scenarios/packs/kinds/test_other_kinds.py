@@ -67,9 +67,18 @@ def test_another_encoding_of_a_table_is_told() -> None:
     assert found.notes == ("is not UTF-8, and was read as windows-1252",)
 
 
+@pytest.mark.parametrize("content", [b"PK\x03\x04\xff", b"%PDF-1.7 \xff", bytes(range(256))])
+def test_what_is_no_text_is_no_table(content: bytes) -> None:
+    with pytest.raises(ValueError, match="it is no text, but a file of another kind"):
+        table_text.read(content)
+
+
 def test_a_table_of_many_empty_cells_is_refused() -> None:
     with pytest.raises(ValueError, match="a table has more than 10,000,000 cells, with the empty ones"):
         table_text.read(b"a\n" * 4000 + b"," * 4000 + b"x")
+
+
+LAKHS = "[>=10000000]##\\,##\\,##\\,##0;[>=100000]##\\,##\\,##0;##,##0"
 
 
 @pytest.mark.parametrize(
@@ -90,6 +99,16 @@ def test_a_table_of_many_empty_cells_is_refused() -> None:
         (0.125, "0%", "13%"),
         (7, "000", "007"),
         (0.5, "#.##", ".5"),
+        (60, '[<50]"low";[>=50]"high"', "high"),
+        (125000, LAKHS, "1,25,000"),
+        (12345678, LAKHS, "1,23,45,678"),
+        (999, LAKHS, "999"),
+        (8005550199, "(000) 000-0000", "(800) 555-0199"),
+        (2.5, "# ?/?", "2 1/2"),
+        (-0.75, "# ??/??", "-3/4"),
+        (0.3125, "# ?/16", "5/16"),
+        (3, "# ?/?", "3"),
+        (0, "# ?/?", "0"),
         (2.50, "0.##", "2.5"),
         (1234567, '0.0,,"M"', "1.2M"),
         (123456, "0.00E+00", "1.23E+5"),
@@ -184,6 +203,18 @@ def test_signature_quotation_and_attachments_of_an_email_are_told() -> None:
         "its attachment fees 2026.pdf was not read",
         "its attachment notes.txt was not read",
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "body", "text"),
+    [
+        ("", b"Within \n30 days.\n\n From May.\n", "Within 30 days.\n\nFrom May."),
+        ("; delsp=yes", b"The num \nber 5.\n", "The number 5."),
+    ],
+)
+def test_lines_that_flow_are_joined(more: str, body: bytes, text: str) -> None:
+    found = mail.read(MAIL % (b"text/plain", f"utf-8; format=flowed{more}".encode(), body))
+    assert found.text == f"From: Ana <ana@x.example>\n\n{text}"
 
 
 def test_the_page_of_an_email_whose_text_is_empty_is_read() -> None:

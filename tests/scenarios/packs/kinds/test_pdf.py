@@ -53,6 +53,11 @@ def test_columns_stand_under_a_headline_over_the_whole_width() -> None:
     )
 
 
+def test_a_column_may_begin_above_the_one_to_its_left() -> None:
+    page = [*column(60, LEFT), *column(330, ["Barley is not ground.", *RIGHT], 709)]
+    assert read(page).text == COLUMNS.replace("Oats", "Barley is not ground. Oats")
+
+
 def test_a_table_far_below_columns_is_no_part_of_them() -> None:
     cells = [(60, "Grain"), (250, "Sack"), (420, "Cart"), (60, "Rye"), (250, "4"), (420, "30")]
     table: list[Text] = [(left, 600 - 16 * (at // 3), cell) for at, (left, cell) in enumerate(cells)]
@@ -131,6 +136,23 @@ def test_a_row_whose_first_cell_stands_in_the_middle_or_below_is_one(place: int)
     )
 
 
+def test_upright_lines_part_cells_that_stand_close() -> None:
+    cells = [(60, 700, "Saw"), (92, 700, "Fee"), (60, 684, "Rye"), (92, 684, "4")]
+    assert read([*cells[:2], *cells[2:]]).text == "Saw Fee Rye 4"
+    page = "".join(draw(*cell) for cell in cells) + " 87 680 m 87 712 l S"
+    assert read(page).text == "| Saw | Fee |\n| --- | --- |\n| Rye | 4 |"
+
+
+def test_small_letters_go_on_with_the_row_above() -> None:
+    cells = [(700, "Load", "Fee", "Note"), (672, "Carts of rye", "4", "Not if the wind"),
+             (658, "or wheat", "", "is too strong"), (630, "Sacks", "1", "Daily")]  # fmt: skip
+    page = [(x, y, cell) for y, *row in cells for x, cell in zip((60, 250, 400), row, strict=True) if cell]
+    assert read(page).text == (
+        "| Load | Fee | Note |\n| --- | --- | --- |\n"
+        "| Carts of rye or wheat | 4 | Not if the wind is too strong |\n| Sacks | 1 | Daily |"
+    )
+
+
 def test_ligatures_and_hyphens_at_the_end_of_lines_are_undone() -> None:
     font = "/Type1/BaseFont/Helvetica/Encoding<</BaseEncoding/WinAnsiEncoding/Differences[1/fi/ffi]>>"
     lines = [
@@ -194,17 +216,18 @@ def test_a_page_without_text_is_named() -> None:
 def test_values_of_a_form_stand_beside_their_names() -> None:
     field = "<</Type/Annot/Subtype/Widget/FT"
     page = write_pages(
-        [(60, 700, "Name:"), (60, 680, "Deposit in crowns:"), (80, 660, "own sacks")],
+        [(60, 700, "Name:"), (60, 682, "Deposit in crowns:"), (80, 660, "own sacks"), (80, 640, "cart")],
         annotations=[
             f"{field}/Tx/T(name)/V(Anna Weir)/Rect[200 696 300 710]>>",
-            f"{field}/Tx/T(deposit)/V(60)/Rect[200 676 300 690]>>",
+            f"{field}/Tx/T(deposit)/V(60)/Rect[200 670 300 690]>>",
             f"{field}/Btn/T(own)/V/Yes/AS/Yes/AP<</N<</Yes 3 0 R/Off 3 0 R>>>>/Rect[60 656 72 670]>>",
+            f"{field}/Btn/Ff 32768/T(by)/V/A/AS/Off/AP<</N<</B 3 0 R/Off 3 0 R>>>>/Rect[60 636 72 650]>>",
             "<</Type/Annot/Subtype/FreeText/Contents(Raised to 70 in May)/Rect[60 600 300 620]>>",
             "<</Type/Annot/Subtype/Text/Contents(ask the miller)/Rect[400 600 420 620]>>",
         ],
     )
     found = pdf.read(page)
-    assert found.text == "Name: Anna Weir\nDeposit in crowns: 60\n☒ own sacks\n\nRaised to 70 in May"
+    assert found.text == "Name: Anna Weir\nDeposit in crowns: 60\n☒ own sacks\n☐ cart\n\nRaised to 70 in May"
     assert found.notes == ("page 1: comments and marks of readers are left out (1)",)
 
 
@@ -368,6 +391,60 @@ def test_hebrew_is_read_from_the_right(drawn: str) -> None:
     page = f"BT /F1 12 Tf 60 700 Td {drawn} Tj ET"
     stream = f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream"
     assert pdf.read(write_pages(page, font=font, annotations=[stream])).text == "שלום עולם"
+
+
+# Signs: 1 is the letter na, 2 its vowel sign, 3 the letter ma, 4 a dot; all but the dot are 6 points wide.
+JOINED = "/Span<</ActualText<FEFF0928093E>>>BDC <01>Tj <02>Tj EMC <03>Tj"
+DOTTED = "/Span<</ActualText<FEFF0646>>>BDC 0 4 Td <04>Tj 0 -4 Td <02>Tj EMC <03>Tj"
+RAISED = "<03030304>Tj"
+AGAIN = f"{JOINED} 1 0 0 1 60 704 Tm /Span<</ActualText<FEFF0928>>>BDC <04>Tj EMC"
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"), [(JOINED, "नाम"), (DOTTED, "من"), (AGAIN, "नाम"), (RAISED, "aaa [1]")]
+)
+def test_signs_of_a_font_are_the_letters_that_they_stand_for(drawn: str, text: str) -> None:
+    table = f"<03> <{'0645' if drawn == DOTTED else '0061' if drawn == RAISED else '092E'}> <04> <0031>"
+    cmap = (
+        "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
+        f"2 beginbfchar {table} endbfchar endcmap end"
+    )
+    boxes = {"a": "100 0 200 600", "b": "0 0 500 600", "c": "0 0 500 600", "d": "100 400 60 300"}
+    signs = [f"500 0 d0 {box} re f" for box in boxes.values()]
+    objects = [f"<</Length {len(one)}>>stream\n{one}\nendstream" for one in (cmap, *signs)]
+    procs = "".join(f"/{name} {number} 0 R" for number, name in enumerate(boxes, start=8))
+    font = (
+        f"/Type3/FontBBox[0 -200 500 800]/FontMatrix[.001 0 0 .001 0 0]/CharProcs<<{procs}>>/ToUnicode 7 0 R"
+        "/Encoding<</Differences[1/a/b/c/d]>>/FirstChar 1/LastChar 4/Widths[500 500 500 0]"
+    )
+    page = f"BT /F1 12 Tf 1 0 0 1 60 700 Tm {drawn} ET"
+    assert pdf.read(write_pages(page, font=font, annotations=objects)).text == text
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [("17-9", "من 9-17"), ("4567-123-04", "من 04-123-4567"), ("04-123-4567", "من 04-123-4567")],
+)
+def test_groups_of_digits_behind_arabic_letters_are_read_from_the_right(drawn: str, text: str) -> None:
+    cmap = (
+        "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
+        "1 beginbfrange <20> <39> <0020> endbfrange 2 beginbfchar <61> <0646> <62> <0645> endbfchar "
+        "endcmap end"
+    )
+    font = f"/Type1/BaseFont/X/FirstChar 32/LastChar 98/Widths[{' 600' * 67}]/ToUnicode 7 0 R"
+    stream = f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream"
+    page = draw(60, 700, f"{drawn} ab")
+    assert pdf.read(write_pages(page, font=font, annotations=[stream])).text == text
+
+
+def test_letters_beyond_the_first_plane_are_whole() -> None:
+    cmap = (
+        "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange "
+        "1 beginbfchar <78> <D835DC65> endbfchar endcmap end"
+    )
+    font = "/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding/ToUnicode 7 0 R"
+    stream = f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream"
+    assert pdf.read(write_pages([(60, 700, "x + x")], font=font, annotations=[stream])).text == "x + x"
 
 
 @pytest.mark.parametrize(

@@ -306,6 +306,14 @@ def test_equations_are_one_line() -> None:
     assert read(body).text == "A=(a+b)/2+x^2+√(y+1)+(k)∑_(i=1)^n i sacks"
 
 
+def test_a_fraction_behind_a_number_is_no_part_of_it() -> None:
+    half = "<m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f>"
+    body = p("Take 2", f"<m:oMath>{half}</m:oMath>", " cups or ") + p(
+        f"<m:oMath><m:r><m:t>3</m:t></m:r>{half}</m:oMath>"
+    )
+    assert read(body).text == "Take 2 1/2 cups or\n\n3 1/2"
+
+
 def test_headers_and_pictures_are_told() -> None:
     found = read(
         p("Open.", "<w:r><w:drawing><w:blip/></w:drawing></w:r>"),
