@@ -63,6 +63,11 @@ ONLY_THOUGHTS = (
 )
 WRITTEN_CALL = "the model wrote the call of a tool as text in place of an answer."
 
+UNREADABLE = (
+    "the answer's letters are not UTF-8, and its content type names no charset that they are in. Mend that "
+    "at the endpoint, or at a proxy before it."
+)
+
 USED_UP = (
     "its limit of tokens was used up before it said anything, perhaps by thoughts that are not shown. "
     "Raise the limit, give the model `thoughts`, or switch thinking off on the server"
@@ -223,7 +228,8 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
     message = choice["message"]
-    content = message.get("content") or message.get("refusal") or ""
+    spoken_aloud = _object(message.get("audio")).get("transcript")
+    content = message.get("content") or message.get("refusal") or spoken_aloud or ""
     if isinstance(content, dict):
         content = content["parts"] if isinstance(content.get("parts"), list) else [content]
     calls = message.get("tool_calls") or message.get("function_call")

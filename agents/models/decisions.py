@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from unicodedata import normalize
 
 from hallulab.agents.models.answers import Completion, UnlikelyOptions, UnparseableAnswer
 from hallulab.agents.models.log_probabilities import LEAST_MASS, share_out
@@ -65,6 +66,7 @@ def printed_option(text: str, options: Sequence[str]) -> str | None:
     An option of one letter must stand alone: in "A lawyer should …" the first word is an article. A model
     that repeats the question ("Yes or No") has not answered. A label before it is skipped ("Answer: Yes").
     """
+    text = normalize("NFKC", text)
     found = _FIRST_WORD.match(_LABEL.sub("", text, count=1) if _LABEL.match(text) else text)
     if found is None or _names_another(found.string[found.end(1) :], options):
         return None

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import httpx2
 import pytest
+from pydantic import BaseModel
 from tenacity import wait_fixed
 
 from hallulab.agents.models.answers import ModelError
@@ -28,6 +29,12 @@ Rule = Callable[[Request], str | None]
 """Returns why a request is refused; None: it is not."""
 
 YES = {"Yes": 0.75, "No": 0.25}
+
+
+class Told(BaseModel):
+    """An answer by a schema."""
+
+    ice: str
 
 
 def says(rule: Rule, status: int = 400) -> Script:
@@ -208,6 +215,23 @@ async def test_what_nothing_explains_is_not_looked_into_again() -> None:
     assert len(transport.requests) <= 12
 
 
+async def test_a_filter_that_another_sample_passes_takes_no_seed_away() -> None:
+    reason = "Output data may contain inappropriate content."
+    pool, _ = scripted_pool(lambda body: refusal(400, reason) if "seed" in body else "It costs 3 €.")
+    with pytest.raises(ModelError, match=reason):
+        await pool.session("chatbot").text("reply", QUESTION)
+    assert pool.get().fitting.tell_needs(seed=True) == ()
+
+
+async def test_an_answer_that_broke_its_schema_takes_no_schemas_away() -> None:
+    told = {"message": "Generated JSON does not match the expected schema.", "failed_generation": "{"}
+    refused = httpx2.Response(400, json={"error": told})
+    pool, _ = scripted_pool(lambda body: refused if "response_format" in body else '{"ice": "cold"}')
+    with pytest.raises(ModelError, match="does not match the expected schema"):
+        await pool.session("detector").structured("split", QUESTION, Told)
+    assert pool.get().abilities.json_schema
+
+
 async def test_refusals_that_differ_each_time_are_not_looked_into_for_ever() -> None:
     ids = count()
     pool, transport = scripted_pool(lambda _: refusal(500, f"seed {hex(next(ids) + 160)} failed"), attempts=2)
@@ -223,6 +247,8 @@ async def test_refusals_that_differ_each_time_are_not_looked_into_for_ever() -> 
         *("Prompt too long", "blocked by our content policy", "quota exceeded"),
         *("rejected as a result of our safety system", "out of stream capacity", "no such model: seed-oss"),
         "billing is stopped. Your name is unknown to our system",
+        *("Output data may contain inappropriate content", "it was considered high risk"),
+        *("Request blocked by guardrail", "内容可能包含不安全或敏感内容"),
     ],
 )
 async def test_a_refusal_of_something_else_is_taken_as_it_is(reason: str) -> None:
@@ -288,11 +314,6 @@ async def test_an_ability_that_is_lost_in_the_middle_of_a_run_is_dropped_and_tol
 
 
 async def test_a_schema_that_is_refused_in_the_middle_of_a_run_is_asked_for_in_the_prompt() -> None:
-    from pydantic import BaseModel
-
-    class Told(BaseModel):
-        ice: str
-
     def answer(body: Request) -> Any:
         return refusal(500, "no") if "response_format" in body else 'Here: {"ice": "cold"}'
 

@@ -289,8 +289,10 @@ LINES = [b"data: " + json.dumps(one).encode() + b"\n" for one in (delta("Water."
         [b"\xef", b"\xbb\xbf", *format_events([delta("Water."), END])],
         [*list(format_events([delta("Water."), END]))[:2], b'data: "[DONE]"\n\n'],
         [*LINES, b"data: [DONE]"],
+        [b"data: \n\n", *LINES, b"data:\n\ndata: [DONE]"],
+        [b": keep-alive\n\n", json.dumps({"model": "m", "choices": [WHOLE]}).encode()],
     ],
-    ids=[*HABITS, "byte order mark", "quoted end", "no empty lines"],
+    ids=[*HABITS, "byte order mark", "quoted end", "no empty lines", "empty data", "no event at all"],
 )
 async def test_streams_of_other_habits_are_joined(reads: list[bytes]) -> None:
     transport = Streams(reads)
