@@ -68,15 +68,12 @@ def printed_option(text: str, options: Sequence[str]) -> str | None:
     """
     text = normalize("NFKC", text)
     found = _FIRST_WORD.match(_LABEL.sub("", text, count=1) if _LABEL.match(text) else text)
-    if found is None or _names_another(found.string[found.end(1) :], options):
+    if found is None:
+        return None
+    other = _ALTERNATIVE.match(found.string[found.end(1) :])  # `Yes/No`, `Yes or No`
+    if other is not None and any(option.lower() == other[1].lower() for option in options):
         return None
     word, gap, following = found.groups()
     if len(word) == 1 and following and "\n" not in gap:
         return None
     return next((option for option in options if option.lower() == word.lower()), None)
-
-
-def _names_another(rest: str, options: Sequence[str]) -> bool:
-    """Return whether another option follows at once, as in `Yes/No`, `Yes or No`."""
-    following = _ALTERNATIVE.match(rest)
-    return following is not None and any(option.lower() == following[1].lower() for option in options)

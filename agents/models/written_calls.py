@@ -66,19 +66,13 @@ def _is_call(text: str) -> bool:
     inner = fenced[1].strip() if fenced else text
     if not inner.startswith(("{", "[")) or not any(name in inner for name in (*_NAMES, *_HOLDERS)):
         return False
-    calls = _read_calls(inner)
-    return bool(calls) and all(map(_has_call, calls))
-
-
-def _read_calls(text: str) -> list[Any]:
-    """Return the values that may be calls: those of a list, of one object, or one a line."""
-    whole = _parse(text)
-    found = [_parse(line) for line in text.splitlines() if line.strip()] if whole is None else [whole]
+    whole = _parse(inner)
+    found = [_parse(line) for line in inner.splitlines() if line.strip()] if whole is None else [whole]
     calls: list[Any] = []
     for one in found:
         held = next((one[name] for name in _HOLDERS if name in one), one) if isinstance(one, dict) else one
         calls += held if isinstance(held, list) else [held]
-    return calls
+    return bool(calls) and all(map(_has_call, calls))
 
 
 def _parse(text: str) -> Any:
