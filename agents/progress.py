@@ -64,13 +64,9 @@ def _tell_left(task: Task) -> str:
     left = (task.get_time() - began) * (task.total - task.completed) / (task.completed - units)
     if task.completed >= _ROUGH_BELOW * task.total:
         return f"left {timedelta(seconds=round(left))}"
-    return f"left {_format_range(left, _ROUGH_FACTOR * left)}"
-
-
-def _format_range(low: float, high: float) -> str:
-    """Return a range of seconds in the unit that suits its end, rounded outwards."""
-    unit, seconds = ("s", 1) if high < 120 else ("min", 60) if high < 7200 else ("h", 3600)
-    return f"{math.floor(low / seconds)} to {math.ceil(high / seconds)} {unit}"
+    most = _ROUGH_FACTOR * left
+    unit, seconds = ("s", 1) if most < 120 else ("min", 60) if most < 7200 else ("h", 3600)
+    return f"left {math.floor(left / seconds)} to {math.ceil(most / seconds)} {unit}"
 
 
 class _WhereCounted(ProgressColumn):

@@ -154,7 +154,12 @@ def is_whole(folder: Path, expected: Mapping[str, str] | None = None) -> bool:
     Raises:
         OperationalError: a file has other content; names the file, both sums and the remedy.
     """
-    recorded = _read_checksums(folder)
+    try:
+        recorded = json.loads(read_file(folder / CHECKSUM_FILE).decode())
+    except (OSError, ValueError):  # missing, or torn
+        recorded = {}
+    if not isinstance(recorded, dict):
+        recorded = {}
     own = {name: str(entry["sha256"]) for name, entry in recorded.items()}
     wanted = own if expected is None else expected
     if not wanted or not all((folder / name).is_file() for name in wanted):
@@ -183,12 +188,3 @@ def require_sha256(path: Path, found: str, expected: str, remedy: str) -> None:
 def _state(path: Path) -> dict[str, int | str]:
     status = path.stat()
     return {"size": status.st_size, "mtime_ns": status.st_mtime_ns}
-
-
-def _read_checksums(folder: Path) -> dict[str, dict[str, int | str]]:
-    """Return the recorded checksums by file; empty if the file is missing or torn."""
-    try:
-        recorded = json.loads(read_file(folder / CHECKSUM_FILE).decode())
-    except (OSError, ValueError):
-        return {}
-    return recorded if isinstance(recorded, dict) else {}

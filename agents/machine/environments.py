@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from hallulab.agents.machine.cache import Listener, StepProgress, building
@@ -58,7 +58,14 @@ def python_environment(
             shutil.rmtree(folder, ignore_errors=True)
             made = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
             _require(run_supervised(made, on_line=lambda line: None), owner)
-            _require(_installed(python, install, _InstallProgress(owner, total, on_progress)), owner)
+            progress = _InstallProgress(owner, total, on_progress)
+            for installer in installers(python):
+                quiet = () if installer.uv else ("--progress-bar=off",)
+                command = [*installer.command, *quiet, *install]
+                ended = run_supervised(command, on_line=progress, environ=installer.environ)
+                if ended.code == 0:
+                    break
+            _require(ended, owner)
             (folder / STAMP).write_text(requirements, encoding="utf-8")
     return python
 
@@ -72,17 +79,6 @@ def locate_environment(target: Path, requirements: str) -> Path:
 def is_made(target: Path, requirements: str) -> bool:
     """Return whether there is a whole environment; arguments as for `python_environment`."""
     return (locate_environment(target, requirements) / STAMP).is_file()
-
-
-def _installed(python: Path, install: Sequence[str], progress: Callable[[str], None]) -> Ended:
-    """Install with the first program that can; return how the last one that was tried ended."""
-    for installer in installers(python):
-        quiet = () if installer.uv else ("--progress-bar=off",)
-        command = [*installer.command, *quiet, *install]
-        ended = run_supervised(command, on_line=progress, environ=installer.environ)
-        if ended.code == 0:
-            break
-    return ended
 
 
 class _InstallProgress:

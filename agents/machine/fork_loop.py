@@ -286,11 +286,7 @@ def _start_worker(given: list[int], above: int, frame: ModuleType, worker: str) 
         os.dup2(descriptor, place)
         os.close(descriptor)
     frame.main(worker)
-    _leave()
-
-
-def _leave() -> NoReturn:
-    """End as programs do, but without taking all modules apart, which takes longer than a short talk."""
+    # End as programs do, but without taking all modules apart, which takes longer than a short talk.
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads that are no daemons
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -50,7 +50,25 @@ def require_same_installed(address: str) -> None:
         UsageError: one has another hallulab or another Python, or none.
         OperationalError: one does not answer.
     """
-    compare_installed(address, identify_installed(), _ask_all(address))
+    ray = importlib.import_module("ray")
+    ask = ray.remote(num_cpus=0, max_retries=0)(identify_installed)
+    asked = []
+    for node in ray.nodes():
+        if node["Alive"]:
+            answer = ask.options(scheduling_strategy=pin_to_node(node["NodeID"])).remote()
+            asked.append((node["NodeManagerAddress"], answer))
+    found: list[tuple[str, Installed | None]] = []
+    for machine, answer in asked:
+        try:
+            found.append((machine, ray.get(answer, timeout=ANSWER_S)))
+        except ray.exceptions.RayTaskError:
+            found.append((machine, None))
+        except ray.exceptions.RayError as error:
+            reason = str(error).splitlines()[0]
+            raise OperationalError(
+                f"--ray {address}: machine {machine} does not answer ({reason})."
+            ) from error
+    compare_installed(address, identify_installed(), found)
 
 
 def compare_installed(address: str, here: Installed, there: Sequence[tuple[str, Installed | None]]) -> None:
@@ -83,25 +101,3 @@ def pin_to_node(node: str) -> Any:
     """Return the scheduling strategy of what runs on this node, by Ray's name of it, and nowhere else."""
     strategies: Any = importlib.import_module("ray.util.scheduling_strategies")
     return strategies.NodeAffinitySchedulingStrategy(node, soft=False)
-
-
-def _ask_all(address: str) -> list[tuple[str, Installed | None]]:
-    ray = importlib.import_module("ray")
-    ask = ray.remote(num_cpus=0, max_retries=0)(identify_installed)
-    asked = []
-    for node in ray.nodes():
-        if node["Alive"]:
-            answer = ask.options(scheduling_strategy=pin_to_node(node["NodeID"])).remote()
-            asked.append((node["NodeManagerAddress"], answer))
-    found: list[tuple[str, Installed | None]] = []
-    for machine, answer in asked:
-        try:
-            found.append((machine, ray.get(answer, timeout=ANSWER_S)))
-        except ray.exceptions.RayTaskError:
-            found.append((machine, None))
-        except ray.exceptions.RayError as error:
-            reason = str(error).splitlines()[0]
-            raise OperationalError(
-                f"--ray {address}: machine {machine} does not answer ({reason})."
-            ) from error
-    return found

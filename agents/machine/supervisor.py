@@ -57,7 +57,10 @@ def main(arguments: list[str]) -> int:
         return 1
     if given != subprocess.DEVNULL:
         os.close(given)
-    watched = [0, *_end_of(command)]
+    watched = [0]
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            watched.append(os.pidfd_open(command.pid))  # can be read when the command has ended
     while command.poll() is None and not stopping and os.getppid() == parent:
         readable, _, _ = select.select(watched, [], [], POLL_SECONDS)
         if 0 in readable and not os.read(0, 4096):
@@ -71,14 +74,6 @@ def _set_of_linux(option: int, value: int) -> None:
     """Set an option of this process (`prctl`): who adopts orphans, or what it gets when its parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
-def _end_of(command: subprocess.Popen[bytes]) -> list[int]:
-    """Return a descriptor that can be read when the command has ended; none where the system has no such."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            return [os.pidfd_open(command.pid)]
-    return []
 
 
 def _end_all(command: subprocess.Popen[bytes], grace: float) -> None:

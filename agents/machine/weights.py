@@ -126,7 +126,20 @@ def _download(
             f"{pip_reason(pip.lines)}. Check the network, the disk and pip's configuration, and start again."
         )
     on_progress(StepProgress(step=step, done=len(requirements), total=len(requirements), unit="wheels"))
-    return tuple(_wheel_of(requirement, folder) for requirement in requirements)
+    found = {}
+    for path in folder.glob("*.whl"):
+        distribution, version, *_ = path.name.split("-")
+        found[_simplify(distribution), version] = path
+    wanted = {one: (_simplify(one.partition("==")[0]), one.partition("==")[2]) for one in requirements}
+    missing = next((one for one, key in wanted.items() if key not in found), None)
+    if missing is not None:
+        raise OperationalError(f"pip downloaded no wheel for {missing}. Check pip's configuration.")
+    return tuple(found[wanted[one]] for one in requirements)
+
+
+def _simplify(distribution: str) -> str:
+    """Return a name of packages as indexes compare them: pip spells it in its own way."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def pip_reason(lines: Sequence[str]) -> str:
@@ -135,17 +148,6 @@ def pip_reason(lines: Sequence[str]) -> str:
     errors = [line.removeprefix("ERROR:").strip() for line in said if line.startswith("ERROR:")]
     reasons = [error for error in errors if error != "Exception:"] or said or ["pip says nothing"]
     return reasons[-1].rstrip(".")
-
-
-def _wheel_of(requirement: str, folder: Path) -> Path:
-    """Return the downloaded wheel of a `name==version`, however pip spells the name."""
-    distribution, _, version = requirement.partition("==")
-    wanted = (re.sub(r"[-_.]+", "-", distribution).lower(), version)
-    for path in folder.glob("*.whl"):
-        found, found_version, *_ = path.name.split("-")
-        if (re.sub(r"[-_.]+", "-", found).lower(), found_version) == wanted:
-            return path
-    raise OperationalError(f"pip downloaded no wheel for {requirement}. Check pip's configuration.")
 
 
 def _join(

@@ -80,7 +80,9 @@ def main(worker: str) -> None:
         return list(answer["answers"])
 
     try:
-        answering = _made(worker, line.hear() or {}, ask)
+        configuration = line.hear() or {}
+        module = sys.modules.get(_WORKER) or _load(worker)  # a fork has it already
+        answering: Answering = module.Worker(configuration, ask)
     except BaseException as error:  # noqa: BLE001 - our process must learn of any error
         line.say(fatal=getattr(error, "sentence", None) or reason_of(error))
         _print_trace()
@@ -93,14 +95,6 @@ def main(worker: str) -> None:
         except BaseException as error:  # noqa: BLE001 - the next request may be answered
             line.say(id=current, error=reason_of(error))
             _print_trace()
-
-
-def _made(worker: str, configuration: dict[str, Any], ask: Ask) -> Answering:
-    module = sys.modules.get(_WORKER)  # a fork has it already
-    if module is None:
-        module = _load(worker)
-    answering: Answering = module.Worker(configuration, ask)
-    return answering
 
 
 def _load(worker: str) -> Any:

@@ -161,7 +161,13 @@ class Worker:
         code = self._process.poll()
         self.stop()
         said = self._last_words.line()
-        return WorkerError(f"its worker {_ending(code)}" + (f" ({said})" if said else ""))
+        if code is None:
+            ending = "closed its output"
+        elif code <= 128 or code - 128 not in set(signal.Signals):
+            ending = f"ended with exit code {code}"
+        else:
+            ending = f"was ended by the signal {signal.Signals(code - 128).name}"
+        return WorkerError(f"its worker {ending}" + (f" ({said})" if said else ""))
 
 
 class WorkerProcess(Worker):
@@ -222,14 +228,6 @@ class Program:
     def wait(self, timeout: float | None = None) -> int:
         """See `Supervised`."""
         return self._process.wait(timeout)
-
-
-def _ending(code: int | None) -> str:
-    if code is None:
-        return "closed its output"
-    if code <= 128 or code - 128 not in set(signal.Signals):
-        return f"ended with exit code {code}"
-    return f"was ended by the signal {signal.Signals(code - 128).name}"
 
 
 class _LastWords:

@@ -63,6 +63,11 @@ ONLY_THOUGHTS = (
 )
 WRITTEN_CALL = "the model wrote the call of a tool as text in place of an answer."
 
+UNREADABLE = (
+    "the answer's letters are not UTF-8, and its content type names no charset that they are in. Mend that "
+    "at the endpoint, or at a proxy before it."
+)
+
 USED_UP = (
     "its limit of tokens was used up before it said anything, perhaps by thoughts that are not shown. "
     "Raise the limit, give the model `thoughts`, or switch thinking off on the server"
@@ -188,8 +193,9 @@ def read_completion(
     # Anthropic's count the others alone as prompt, so that more are cached than there are.
     cached = _count(_object(usage.get("prompt_tokens_details")).get("cached_tokens"))
     ending = name_ending(find_reason(choice))
-    if ending in ("stop", "unknown") and completion is not None and _is_used_up(text, completion, limit):
-        ending = "length"
+    is_used_up = completion is not None and limit is not None and completion >= limit >= _FEWEST_TOKENS
+    if ending in ("stop", "unknown") and is_used_up and text.rstrip()[-1:].isalnum():
+        ending = "length"  # in the middle of a sentence
     return Completion(
         text=text,
         finish_reason=ending,
@@ -212,18 +218,14 @@ def _count(found: Any) -> int | None:
         return None
 
 
-def _is_used_up(text: str, tokens: int, limit: int | None) -> bool:
-    """Return whether an answer has all tokens that it might have, and ends in the middle of a sentence."""
-    return limit is not None and tokens >= limit >= _FEWEST_TOKENS and text.rstrip()[-1:].isalnum()
-
-
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
     message = choice["message"]
-    content = message.get("content") or message.get("refusal") or ""
+    spoken_aloud = _object(message.get("audio")).get("transcript")
+    content = message.get("content") or message.get("refusal") or spoken_aloud or ""
     if isinstance(content, dict):
         content = content["parts"] if isinstance(content.get("parts"), list) else [content]
     calls = message.get("tool_calls") or message.get("function_call")
@@ -237,17 +239,14 @@ def _said(choice: Mapping[str, Any], tools_offered: bool) -> str:
     spoken = leave_out_thoughts(content.removeprefix("\ufeff"))
     if not tools_offered and (spoken.called or writes_call(spoken.text)):
         raise ModelError(WRITTEN_CALL)
-    if not spoken.text.strip() and (spoken.thought or _has_thoughts(message)):
+    parts, own = message.get("content"), _object(message.get("provider_specific_fields"))
+    in_parts = isinstance(parts, list) and any(_name_kind(part) in _THOUGHT_PARTS for part in parts)
+    thought = (
+        spoken.thought or in_parts or any(held.get(name) for held in (message, own) for name in _THOUGHTS)
+    )
+    if thought and not spoken.text.strip():
         raise ModelError(ONLY_THOUGHTS)
     return spoken.text
-
-
-def _has_thoughts(message: Mapping[str, Any]) -> bool:
-    """Return whether a message tells thoughts apart from its text, in whichever field or part."""
-    parts, own = message.get("content"), _object(message.get("provider_specific_fields"))
-    if isinstance(parts, list) and any(_name_kind(part) in _THOUGHT_PARTS for part in parts):
-        return True
-    return any(holder.get(name) for holder in (message, own) for name in _THOUGHTS)
 
 
 def join_parts(parts: Sequence[Mapping[str, Any] | str]) -> str:
@@ -342,16 +341,12 @@ def parse_answer(schema: type[Answer], completion: Completion, step: str, *, len
         UnparseableAnswer: it is not an instance of `schema`.
     """
     content = completion.text
+    begin, end = content.find("{"), content.rfind("}")
+    inner = content[begin : end + 1] if lenient and 0 <= begin < end else content
     try:
-        return schema.model_validate_json(_find_outermost_object(content) if lenient else content)
+        return schema.model_validate_json(inner)
     except ValidationError as error:
         cut = " (cut off at the token limit)" if completion.finish_reason == "length" else ""
         raise UnparseableAnswer(
             f"{step}: the model's answer is no {schema.__name__}{cut}: {content[:120]!r}"
         ) from error
-
-
-def _find_outermost_object(text: str) -> str:
-    """Return the text from the first brace to the last one; all of it if there are none."""
-    begin, end = text.find("{"), text.rfind("}")
-    return text[begin : end + 1] if 0 <= begin < end else text

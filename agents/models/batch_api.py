@@ -112,8 +112,11 @@ class ApiRunner:
             batch = await self._wait(client, submitted)
             if batch.status not in _ENDED:
                 wave.drop()
+                errors = (batch.errors.data or []) if batch.errors else []
+                told = "; ".join(filter(None, (error.message or error.code for error in errors)))
+                reason = " ".join(redaction.text(told).split())[:300] or "it gives no reason"
                 raise OperationalError(
-                    f"batch {batch.id} of {wave.state.base_url} failed: {_complaints(batch, redaction)}. "
+                    f"batch {batch.id} of {wave.state.base_url} failed: {reason}. "
                     "Correct what it complains of, and run the command again; the run goes on."
                 )
             try:
@@ -297,11 +300,6 @@ async def _download(client: AsyncOpenAI, name: str, path: Path, redaction: Redac
 
 def _make_safe(line: bytes, redaction: Redaction) -> bytes:
     return redaction.text(line.decode(errors="replace")).encode() + b"\n"
-
-
-def _complaints(batch: Batch, redaction: Redaction) -> str:
-    told = [error.message or error.code for error in (batch.errors.data or [])] if batch.errors else []
-    return " ".join(redaction.text("; ".join(filter(None, told))).split())[:300] or "it gives no reason"
 
 
 def _status(error: BaseException) -> int | None:

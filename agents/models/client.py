@@ -51,6 +51,9 @@ QUESTION = "Is ice cold? Answer Yes or No."
 PLAIN: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 1}
 """A question, and the arguments of a request for one word."""
 
+NO_MODEL = "no-such-model"
+"""A name that only an endpoint answers to which answers to any."""
+
 _parse_url = lru_cache(maxsize=64)(httpx2.URL)
 
 
@@ -337,8 +340,9 @@ class ModelClient:
     async def check(self) -> None:
         """Check that the endpoint serves this model, and set `root`.
 
-        An endpoint without a list of models is asked for an answer instead. A near name of the model
-        (`llama3.2:latest` for `llama3.2`) is the endpoint's name of it.
+        An endpoint without a list of models is asked for an answer instead, and so is one whose list lacks it
+        (deployments of Azure, `MODEL:PROVIDER`): that counts if another name is refused. A near name of the
+        model (`llama3.2:latest` for `llama3.2`) is the endpoint's name of it.
 
         Raises:
             ModelError: it cannot be reached or does not serve this model.
@@ -359,7 +363,7 @@ class ModelClient:
             raise ModelError(describe_no_list(error, self.endpoint)) from error
         name = find_served_name(self.endpoint.model, [*roots, *aliases])
         is_whole = bool(roots) and not has_further_page(told)
-        if name is None and not is_whole and await self._answers():
+        if name is None and await self._answers() and not (is_whole and await self._answers(NO_MODEL)):
             return
         if name is None:
             raise ModelError(
@@ -369,10 +373,10 @@ class ModelClient:
         self.fitting.model = None if name == self.endpoint.model else name
         self.root = roots[aliases.get(name, name)]
 
-    async def _answers(self) -> bool:
-        """Return whether the endpoint answers a question, although it has no list of models."""
+    async def _answers(self, model: str | None = None) -> bool:
+        """Return whether the endpoint answers a question to a model; None: to this one."""
         asked = [{"role": "user", "content": QUESTION}]
-        body = {"model": self.endpoint.model, "stream": False, "messages": asked, **PLAIN}
+        body = {"model": model or self.endpoint.model, "stream": False, "messages": asked, **PLAIN}
         url = self._url("chat/completions")
         key = self._make_key(url, body)
         call = ModelCall(self.endpoint.read_credentials, key, body, keeps_refusal=False)

@@ -280,7 +280,10 @@ def _find_words(body: Any, depth: int) -> str:
     if not found:
         inner = (_find_words(value, depth - 1) for value in fields.values() if isinstance(value, dict))
         named = (fields[name] for name in CODES if isinstance(fields.get(name), str))
-        return _join_named(body) or next((words for words in (*inner, *named) if words), "")
+        lists = [(name, texts[0]) for name, texts in body.items() if isinstance(texts, list) and texts]
+        told = [f"{name}: {text.strip()}" for name, text in lists if isinstance(text, str)]
+        # `{"seed": ["is not allowed"]}`
+        return "; ".join(told[:_MOST_PARTS]) or next((words for words in (*inner, *named) if words), "")
     name, words = found[0]
     if isinstance(fields[name], str):
         # RFC 9457 has a title and a detail; others a kind and a message.
@@ -296,13 +299,6 @@ def _find_words(body: Any, depth: int) -> str:
 
 def _append(words: str, further: str) -> str:
     return f"{words}: {further}" if further and further not in words else words
-
-
-def _join_named(body: Mapping[str, Any]) -> str:
-    """Return the complaints of an object of them by field: `{"seed": ["is not allowed"]}`."""
-    lists = [(name, texts[0]) for name, texts in body.items() if isinstance(texts, list) and texts]
-    told = [f"{name}: {text.strip()}" for name, text in lists if isinstance(text, str)]
-    return "; ".join(told[:_MOST_PARTS])
 
 
 def is_an_error(holder: Any) -> bool:

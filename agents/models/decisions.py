@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from unicodedata import normalize
 
 from hallulab.agents.models.answers import Completion, UnlikelyOptions, UnparseableAnswer
 from hallulab.agents.models.log_probabilities import LEAST_MASS, share_out
@@ -65,16 +66,14 @@ def printed_option(text: str, options: Sequence[str]) -> str | None:
     An option of one letter must stand alone: in "A lawyer should …" the first word is an article. A model
     that repeats the question ("Yes or No") has not answered. A label before it is skipped ("Answer: Yes").
     """
+    text = normalize("NFKC", text)
     found = _FIRST_WORD.match(_LABEL.sub("", text, count=1) if _LABEL.match(text) else text)
-    if found is None or _names_another(found.string[found.end(1) :], options):
+    if found is None:
+        return None
+    other = _ALTERNATIVE.match(found.string[found.end(1) :])  # `Yes/No`, `Yes or No`
+    if other is not None and any(option.lower() == other[1].lower() for option in options):
         return None
     word, gap, following = found.groups()
     if len(word) == 1 and following and "\n" not in gap:
         return None
     return next((option for option in options if option.lower() == word.lower()), None)
-
-
-def _names_another(rest: str, options: Sequence[str]) -> bool:
-    """Return whether another option follows at once, as in `Yes/No`, `Yes or No`."""
-    following = _ALTERNATIVE.match(rest)
-    return following is not None and any(option.lower() == following[1].lower() for option in options)

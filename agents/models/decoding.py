@@ -29,6 +29,13 @@ def decode_text(read: bytes, headers: httpx2.Headers) -> str:
     return decode_untold(read)
 
 
+def is_garbled(read: bytes, text: str) -> bool:
+    """Return whether most letters beyond ASCII of a text stand for bytes that could not be decoded."""
+    mark = "\N{REPLACEMENT CHARACTER}"
+    faults = text.count(mark) - read.count(mark.encode())  # a model may write the mark itself
+    return faults > 0 and faults > sum(not letter.isascii() for letter in text) / 2
+
+
 def decode_untold(read: bytes) -> str:
     """Return the text of bytes of which nobody says what they are: UTF-8, or else Latin-1 as Windows has it.
 
@@ -36,8 +43,7 @@ def decode_untold(read: bytes) -> str:
     texts, those that are no UTF-8 are replaced.
     """
     text = read.decode("utf-8", "replace")
-    faults = text.count("\N{REPLACEMENT CHARACTER}")
-    if faults and faults > sum(not letter.isascii() for letter in text) / 2:
+    if is_garbled(read, text):
         longest = max(map(len, _BEYOND_ASCII.findall(read)))
         with suppress(UnicodeDecodeError):  # it has bytes that stand for no letter
             return read.decode("cp1252") if longest <= _LONGEST_RUN else text

@@ -18,19 +18,20 @@ filter or the server's end; `unknown`: the endpoint does not say, or uses a word
 _WORDS: Mapping[Ending, str] = {
     "whole": """
         stop end_turn stop_sequence stop_token stop_words stop_string_found eos eos_token eos_found end_id
-        end_of_sequence end_of_text end complete completed finish finished done normal success""",
+        end_of_sequence end_of_text end complete completed finish finished done normal success stopped
+        stop_string finish_stop hit_stop eos_token_id eot im_end""",
     "calls": "tool_calls tool_call tool_use function_calls function_call",
     "cut": """
         length max_tokens max_new_tokens max_output_tokens max_length max_len model_length token_limit limit
         error_limit context_length context_window model_context_window_exceeded max_context maximum_tokens
-        max_predicted_tokens_reached num_predict incomplete truncated pause_turn""",
+        max_predicted_tokens_reached num_predict incomplete truncated pause_turn pause compaction""",
     "broken": """
         error content_filter content_filtered filtered safety image_safety recitation blocklist language
         other prohibited_content spii refusal error_toxic guardrail_intervened abort aborted cancel cancelled
         canceled interrupted timeout network_error insufficient_system_resource rate_limit
         rate_limit_exceeded quota_exceeded malformed_function_call unexpected_tool_call overloaded failed
         failure sensitive blacklist model_armor image_other rai responsible_ai user_stopped not_finished
-        too_many_tool_calls missing_thought_signature""",
+        too_many_tool_calls missing_thought_signature escalation no_image load""",
 }
 """Reasons of endpoints: OpenAI, Azure, Anthropic, Gemini and Vertex, Cohere, Mistral, TGI, vLLM, SGLang,
 DeepSeek, Zhipu, OpenRouter, Bedrock, xAI, LM Studio, watsonx, GigaChat. Case and what is no letter do not
@@ -41,11 +42,12 @@ _PARTS: tuple[tuple[Ending, str], ...] = (
         "broken",
         r"error|fail|filter|safety|abort|cancel|timeout|timedout|interrupt|unavailable|overload|disconnect"
         r"|unsafe|sensitive|blocked|^block$|moderat|violation|flagged|censor|jailbreak|malformed|unload|shutdown|crash"
-        r"|exception|killed|preempt|outofmemory",
+        r"|exception|killed|preempt|outofmemory|^oom$|prohibited|credits|quota|upstream",
     ),
     (
         "cut",
-        r"length|limit|max\w{0,12}token|max(?:output|context|len|time)|truncat|exceed|budget|outoftokens|full$",
+        r"length|limit|max\w{0,12}token|max(?:output|context|len|time)|truncat|exceed|budget|outoftokens|full$"
+        r"|^repe(?:at|tition)|degenerat|loop",
     ),
 )
 """Parts of words that the table does not have."""
@@ -53,7 +55,8 @@ _PARTS: tuple[tuple[Ending, str], ...] = (
 _OWNER = re.compile(r"^(?:finish|stop)?reason(?=.)")
 """Begins the names of an enumeration: `FinishReason.STOP`, `REASON_MAX_LEN`."""
 
-_ELSEWHERE = ("finishReason", "native_finish_reason", "stop_reason", "stopReason", "done_reason")
+_NATIVE = "native_finish_reason"
+_ELSEWHERE = ("finishReason", _NATIVE, "stop_reason", "stopReason", "done_reason")
 """Fields of a choice that tell the reason where `finish_reason` does not; the first that does counts."""
 
 _UNTOLD = frozenset({"null", "none", "unspecified", "finishreasonunspecified"})
@@ -109,16 +112,18 @@ def name_ending(reason: str | None) -> str:
 def find_reason(choice: Mapping[str, Any]) -> str | None:
     """Return the reason why an answer ended, from whichever field of its choice tells it.
 
-    A router that calls an answer whole counts less than the model's own server, which says that it was cut.
+    A router that calls an answer whole counts less than the model's own server, which says that it was cut or
+    broke: LiteLLM calls each reason whole that it does not know.
     """
-    told = choice.get("finish_reason")
+    told, own = choice.get("finish_reason"), choice.get("provider_specific_fields")
     reason = told if isinstance(told, str) else None
+    holders = (choice, own if isinstance(own, dict) else {})
+    others = [one for held in holders for name in _ELSEWHERE if isinstance(one := held.get(name), str)]
     if read_ending(reason) == "unknown":
-        others = (choice.get(name) for name in _ELSEWHERE)
-        return next((one for one in others if isinstance(one, str) and read_ending(one) != "unknown"), reason)
-    native = choice.get("native_finish_reason")
-    cut = isinstance(native, str) and read_ending(native) == "cut" and read_ending(reason) == "whole"
-    return native if cut else reason
+        return next((one for one in others if read_ending(one) != "unknown"), reason)
+    native = [held.get(_NATIVE) for held in holders if read_ending(reason) == "whole"]
+    worse = (one for one in native if isinstance(one, str) and read_ending(one) in ("cut", "broken"))
+    return next(worse, reason)
 
 
 def find_break(body: Mapping[str, Any]) -> str | None:

@@ -14,9 +14,9 @@ from typing import Any
 
 import httpx2
 
-from hallulab.agents.models.answers import BrokenAnswer, join_parts
+from hallulab.agents.models.answers import UNREADABLE, BrokenAnswer, ModelError, join_parts
 from hallulab.agents.models.complaints import find_told_error
-from hallulab.agents.models.decoding import decode_untold
+from hallulab.agents.models.decoding import decode_untold, is_garbled
 from hallulab.agents.models.finish_reasons import find_reason, says_why
 from hallulab.agents.models.log_probabilities import list_tokens
 from hallulab.scenarios.files.json_text import read_json
@@ -284,8 +284,10 @@ class _Events:
 
     def _add_line(self, line: bytes) -> list[Any]:
         line = line.removeprefix(codecs.BOM_UTF8)
-        if line.startswith(b"data:"):
+        if line.startswith((b"data:", b"{")):  # an answer or an error that is no event, all the same
             data = decode_untold(line.removeprefix(b"data:")).strip()
+            if is_garbled(line, data):
+                raise ModelError(UNREADABLE)
             if not self._data:
                 with suppress(ValueError):
                     return [self._call_error(_read_data(data))]
@@ -294,6 +296,8 @@ class _Events:
             self._is_error = line.removeprefix(b"event:").strip().lower() == b"error"
         elif not line and self._data:
             data, self._data = "\n".join(self._data), []
+            if not data:
+                return []
             try:
                 value = _read_data(data)
             except ValueError:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, zip_longest
 from typing import Any
+from unicodedata import normalize
 
 LEAST_MASS = 0.5
 """Probability of all options together at least. Below it, the model mostly says something else, and what is
@@ -84,7 +85,7 @@ def list_tokens(logprobs: Any) -> list[Any] | None:
     """
     if not isinstance(logprobs, dict):
         return None
-    told = logprobs.get("content")
+    told = logprobs.get("content") or logprobs.get("refusal")
     if not told and isinstance(logprobs.get("tokens"), list):
         columns = [logprobs.get(name) or [] for name in ("tokens", "token_logprobs", "top_logprobs")]
         if not all(isinstance(column, list) for column in columns):
@@ -167,13 +168,13 @@ def gives_token_numbers(logprobs: Any) -> bool:
 def share_out(tokens: Sequence[Likely], options: Sequence[str]) -> OptionShares:
     """Add up the probability of each option over the spellings of its word.
 
-    A token counts for an option if it is the same word without spaces, in lower case. One in quotes, stars
-    or brackets counts, too, if such tokens have a probability of 0.01 together.
+    A token counts for an option if it is the same word without spaces, in lower case and usual width. One in
+    quotes, stars or brackets counts, too, if such tokens have a probability of 0.01 together.
     """
     plain, decorated = dict.fromkeys(options, 0.0), dict.fromkeys(options, 0.0)
     by_word = {option.lower(): option for option in options}
     for token in tokens:
-        words = [word.strip().lower() for word in _list_spellings(token.text)]
+        words = [normalize("NFKC", word).strip().lower() for word in _list_spellings(token.text)]
         option = next((by_word[word] for word in words if word in by_word), None)
         if option is not None:
             plain[option] += math.exp(token.logprob)

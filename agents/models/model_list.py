@@ -44,21 +44,18 @@ def _clean_root(told: Any) -> str | None:
 
 def describe_no_list(error: Exception, endpoint: Endpoint) -> str:
     """Say that an endpoint gives no list of models, why, and what to do."""
-    return (
-        f"no OpenAI-compatible endpoint answers at {endpoint.base_url} ({_name_reason(error)}). "
-        f"{_name_remedy(error, endpoint)}"
-    )
-
-
-def _name_reason(error: Exception) -> str:
-    """Return why there is no list of models, in a few words."""
     if isinstance(error, APIStatusError):
         told = read_complaint(read_object(error.response))
-        return f"status {error.status_code}{f': {told}' if told else ''}"
-    if not isinstance(error, APIConnectionError):
-        return put_in_one_line(str(error)) or type(error).__name__
-    cause = error.__cause__ or error
-    return name_trouble(error).reason or put_in_one_line(str(cause)) or type(cause).__name__
+        reason = f"status {error.status_code}{f': {told}' if told else ''}"
+    else:
+        silent = isinstance(error, APIConnectionError)
+        cause = (error.__cause__ or error) if silent else error
+        named = name_trouble(error).reason if silent else ""
+        reason = named or put_in_one_line(str(cause)) or type(cause).__name__
+    return (
+        f"no OpenAI-compatible endpoint answers at {endpoint.base_url} ({reason}). "
+        f"{_name_remedy(error, endpoint)}"
+    )
 
 
 def _name_remedy(error: Exception, endpoint: Endpoint) -> str:

@@ -216,10 +216,14 @@ _NOT_ABOUT_ARGUMENTS = frozenset({401, 402, 407, 408, 409, 410, 413, 425, 429})
 
 _ABOUT_ELSE = _find(
     r"context.{0,20}(?:length|window|size)|too long|too large|exceed|api.?key|authent|unauthor|permission"
-    r"|quota|billing|credit|rate.?limit|capacity|polic(?:y|ies)|safety|moderation|not found|not exist"
+    r"|quota|billing|credit|rate.?limit|capacity|polic(?:y|ies)|safety|moderat|not found|not exist|guardrail"
+    r"|inappropriate|sensitive|inspection|content.?filter|high risk|violat|flagged|blocked|敏感|违规"
     rf"|no such model|unknown model|loading|busy|overloaded|max_(?:completion_)?tokens.*(?:{_TOO_HIGH})"
 )
 """Subjects of refusals that name no argument and are about none."""
+
+_FAILED_GENERATION = _find(r"failed_generation|json_validate_failed")
+"""In refusals of Groq that quote what the model wrote: another answer may follow the schema."""
 
 _EVERYDAY = frozenset({"no_system", "stream", "no_names", "no_stop"})
 """Needs whose words a refusal about something else may well have: "our safety system"."""
@@ -249,7 +253,7 @@ class Diagnosis:
         """Return whether there is something to try: the same refusal was not looked into in vain."""
         if not is_about_request(error.status_code) or self._sign(error, body) in self._in_vain:
             return False
-        if len(self._in_vain) >= MOST_SIGNS:
+        if len(self._in_vain) >= MOST_SIGNS or _FAILED_GENERATION.search(_read_words(error)):
             return False
         return self._suspect(body, [], _read_words(error), error.status_code) is not None
 

@@ -47,6 +47,7 @@ _COLLEAGUES = {
     "transfer_to_porter": ("Keeps lost things and coats.", "I left my umbrella here. Where can I find it?"),
 }
 """Function → what its description says, and the message that belongs there."""
+_SAMPLED = "Write random words, each beginning with another letter."
 _SEED_TOKENS = 12
 """Limit of a sampled answer: so few tokens that rounding seldom changes one."""
 
@@ -67,26 +68,18 @@ async def abilities_of(client: ModelClient) -> Capabilities:
         UsageError: it needs a key, and there is none.
     """
     with asking_before_the_run():
-        found = await _asked_twice(client)
+        found = await _found(client, _SEEDS[0])
         if not found.asked:
             return found
+        lacks = found != Capabilities(asked=True)
+        if lacks and (second := await _found(client, _SEEDS[1])).asked:
+            found = Capabilities(
+                log_probabilities=found.log_probabilities or second.log_probabilities,
+                seed=min(found.seed, second.seed, key=_SEED_USE.index),
+                json_schema=found.json_schema or second.json_schema,
+                asked=True,
+            )
         return found.model_copy(update={"function_calls": await _hands_over(client, found.seed)})
-
-
-async def _asked_twice(client: ModelClient) -> Capabilities:
-    """Find out all but function calls."""
-    first = await _found(client, _SEEDS[0])
-    if not first.asked or first == Capabilities(asked=True):
-        return first
-    second = await _found(client, _SEEDS[1])
-    if not second.asked:
-        return first
-    return Capabilities(
-        log_probabilities=first.log_probabilities or second.log_probabilities,
-        seed=min(first.seed, second.seed, key=_SEED_USE.index),
-        json_schema=first.json_schema or second.json_schema,
-        asked=True,
-    )
 
 
 async def _found(client: ModelClient, seed: int) -> Capabilities:
@@ -95,7 +88,13 @@ async def _found(client: ModelClient, seed: int) -> Capabilities:
         log_probabilities, takes_seed = await _decides(client, seed)
         use: SeedUse = "refused"
         if takes_seed and client.abilities.seed != "refused":
-            use = "kept" if await _keeps_seed(client, seed) else "ignored"
+            # The requests have different limits, because equal requests are sent only once.
+            sampled = [
+                {"temperature": 1.0, "max_tokens": limit, "seed": seed}
+                for limit in (_SEED_TOKENS, _SEED_TOKENS + 1)
+            ]
+            texts = [(await _ask(client, _SAMPLED, extra)).text.strip() for extra in sampled]
+            use = "kept" if texts[1].startswith(texts[0]) else "ignored"
         schema = await _follows_schema(client, seed if takes_seed else None)
     except (ModelError, ReplayMiss):
         return Capabilities()
@@ -112,29 +111,18 @@ async def _decides(client: ModelClient, seed: int) -> tuple[bool, bool]:
     seeded = {"seed": seed}
     for log_probabilities, takes_seed in ((True, True), (False, True), (True, False)):
         extra = {**(DECISION if log_probabilities else plain), **(seeded if takes_seed else {})}
-        answer = await _unless_refused(client, "Is ice cold? Answer Yes or No.", extra)
-        if answer is not None:
-            return bool(answer.first_token), takes_seed
+        try:
+            answer = await _ask(client, "Is ice cold? Answer Yes or No.", extra)
+        except (ReplayMiss, ImpossibleAnswer, LackingAbility):
+            # Only some refusals are recorded; impossible are log-probabilities that are none.
+            continue
+        except RefusedRequest as error:
+            if error.status not in _REFUSALS:
+                raise
+            continue
+        return bool(answer.first_token), takes_seed
     await _ask(client, "Is ice cold? Answer Yes or No.", plain)
     return False, False
-
-
-async def _keeps_seed(client: ModelClient, seed: int) -> bool:
-    """Return whether two sampled answers begin alike.
-
-    The requests have different limits, because equal requests are sent only once.
-    """
-    texts = [
-        (
-            await _ask(
-                client,
-                "Write random words, each beginning with another letter.",
-                {"temperature": 1.0, "max_tokens": limit, "seed": seed},
-            )
-        ).text.strip()
-        for limit in (_SEED_TOKENS, _SEED_TOKENS + 1)
-    ]
-    return texts[1].startswith(texts[0])
 
 
 async def _follows_schema(client: ModelClient, seed: int | None) -> bool:
@@ -182,21 +170,6 @@ async def _hands_over(client: ModelClient, seed: SeedUse) -> bool:
         if [(call.name, call.arguments.strip() or "{}") for call in answer.tool_calls] != [(name, "{}")]:
             return False
     return True
-
-
-async def _unless_refused(client: ModelClient, question: str, extra: Mapping[str, Any]) -> Completion | None:
-    """Return the answer, or None if the request is refused.
-
-    A replayed recording may lack the answer, because only some refusals are recorded.
-    """
-    try:
-        return await _ask(client, question, extra)
-    except (ReplayMiss, ImpossibleAnswer, LackingAbility):  # impossible: log-probabilities that are none
-        return None
-    except RefusedRequest as error:
-        if error.status in _REFUSALS:
-            return None
-        raise
 
 
 async def _ask(client: ModelClient, question: str, extra: Mapping[str, Any]) -> Completion:

@@ -14,7 +14,14 @@ from typing import Any
 
 import httpx2
 
-from hallulab.agents.models.answers import BrokenAnswer, ModelError, is_completion, order_choices, read_limit
+from hallulab.agents.models.answers import (
+    UNREADABLE,
+    BrokenAnswer,
+    ModelError,
+    is_completion,
+    order_choices,
+    read_limit,
+)
 from hallulab.agents.models.complaints import (
     NOT_BUSY_STATUS,
     describe_redirect,
@@ -23,7 +30,7 @@ from hallulab.agents.models.complaints import (
     find_unread_packing,
     read_delay,
 )
-from hallulab.agents.models.decoding import decode_text
+from hallulab.agents.models.decoding import decode_text, is_garbled
 from hallulab.agents.models.joined_streams import join_text
 from hallulab.agents.models.log_probabilities import gives_token_numbers, is_empty, read_first_token
 from hallulab.agents.models.pauses import read_pause
@@ -139,6 +146,8 @@ async def receive(response: httpx2.Response, asked: httpx2.URL, redaction: Redac
         value = order_choices(_read_json(text, redaction))
     except ValueError:
         value = _read_mislabelled(text, status, str(asked), redaction)
+    if isinstance(value, dict) and is_completion(value) and is_garbled(read, text):
+        raise ModelError(UNREADABLE)
     told = find_told_error(value) if status < 300 else None
     if told is not None and told.status is None:
         words = told.words or "it does not say which"

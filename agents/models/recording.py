@@ -100,7 +100,18 @@ class Recording:
             raise UsageError(f"--record {path}: a packed file cannot grow. Record into .jsonl and pack it.")
         recording = cls()
         if path.is_file():
-            _refuse_what_is_no_recording(path)
+            # An unfinished last line is removed, which our killed process may have left. In somebody else's
+            # file of one line, that would remove everything.
+            with open_file(path) as file:
+                first = next((line.strip() for line in file if line.strip()), b"")
+            beginning = first[: len(_BEGINNING)] == _BEGINNING[: len(first)]
+            with suppress(ValueError):
+                beginning = _is_entry(parse_json(first.decode()))
+            if first and not beginning:
+                raise UsageError(
+                    f"--record {path}: the file is there, and no recording. Give another file, or delete "
+                    "that one."
+                )
         recording._load(path)
         require_writable(path)
         recording._file = path
@@ -151,8 +162,20 @@ class Recording:
         for number, entry in _read(path):
             if not _is_entry(entry):
                 raise UsageError(f"{path}, line {number}: not an entry of a recording (kind, key, answer).")
-            _check(f"{path}, line {number}", entry["kind"], entry["answer"])
-            self._answers.setdefault((entry["kind"], entry["key"]), entry["answer"])
+            kind, answer, place = entry["kind"], entry["answer"], f"{path}, line {number}"
+            remedy = "Restore the recording, or make a new one."
+            try:
+                if kind in _SHAPES:
+                    _SHAPES[kind].validate_python(answer)
+                if repair_value(answer) != answer:
+                    raise ValueError("half a character, or a number that is not finite")
+            except ValidationError as error:
+                first = choose_main_error(error)
+                where = ".".join(map(str, ("answer", *first["loc"])))
+                raise UsageError(f"{place}: {where}: {explain_error(first)}. {remedy}") from error
+            except ValueError as error:
+                raise UsageError(f"{place}: answer: {error}. {remedy}") from error
+            self._answers.setdefault((kind, entry["key"]), answer)
 
     @contextmanager
     def stretch(self) -> Iterator[None]:
@@ -223,39 +246,6 @@ def _is_entry(value: Any) -> bool:
         and isinstance(value["kind"], str)
         and isinstance(value["key"], str)
     )
-
-
-def _check(place: str, kind: str, answer: Any) -> None:
-    """Raise UsageError unless an answer has the form of its kind and can be written again."""
-    remedy = "Restore the recording, or make a new one."
-    try:
-        if kind in _SHAPES:
-            _SHAPES[kind].validate_python(answer)
-        if repair_value(answer) != answer:
-            raise ValueError("half a character, or a number that is not finite")
-    except ValidationError as error:
-        first = choose_main_error(error)
-        where = ".".join(map(str, ("answer", *first["loc"])))
-        raise UsageError(f"{place}: {where}: {explain_error(first)}. {remedy}") from error
-    except ValueError as error:
-        raise UsageError(f"{place}: answer: {error}. {remedy}") from error
-
-
-def _refuse_what_is_no_recording(path: Path) -> None:
-    """Raise UsageError if the first line is neither an entry nor the beginning of one.
-
-    Recording removes an unfinished last line, which our killed process may have left. In somebody else's
-    file of one line, that would remove everything.
-    """
-    with open_file(path) as file:
-        first = next((line.strip() for line in file if line.strip()), b"")
-    beginning = first[: len(_BEGINNING)] == _BEGINNING[: len(first)]
-    with suppress(ValueError):
-        beginning = _is_entry(parse_json(first.decode()))
-    if first and not beginning:
-        raise UsageError(
-            f"--record {path}: the file is there, and no recording. Give another file, or delete that one."
-        )
 
 
 def _read(path: Path) -> Iterator[tuple[int, Any]]:

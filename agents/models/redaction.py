@@ -19,7 +19,8 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -94,23 +95,15 @@ def make_redaction(*keys: str) -> Redaction:
     return _redaction(frozenset(part for part in (*keys, *of_environment) if part.strip()))
 
 
-def _read_proxy_password(address: str) -> str:
-    """Return the password in an address, or the user name that stands for one; empty: it has neither."""
+def _read_password(address: str, of_proxy: bool = False) -> str:
+    """Return the password in an address, of a proxy's also the user name that stands for one; empty: none."""
     try:
         parts = urlsplit(address)
-        return unquote(parts.password or parts.username or "")
-    except ValueError:
-        return ""
-
-
-def _read_password(address: str) -> str:
-    """Return the password in an address; empty: it has none."""
-    try:
-        password = unquote(urlsplit(address).password or "")
+        password = unquote(parts.password or (of_proxy and parts.username) or "")
     except ValueError:
         return ""
     # A word as the password of a test's database may be a word of a reply, too.
-    return "" if password.isalpha() else password
+    return "" if password.isalpha() and not of_proxy else password
 
 
 @lru_cache(maxsize=1024)
@@ -119,7 +112,7 @@ def _find_reader(name: str) -> Callable[[str], str] | None:
     if _HOLDS_A_KEY.fullmatch(name):
         return str
     if name.lower() in PROXIES:
-        return _read_proxy_password
+        return partial(_read_password, of_proxy=True)
     return _read_password if _HOLDS_AN_ADDRESS.fullmatch(name) else None
 
 
@@ -133,17 +126,11 @@ def _list_parts(value: str) -> Iterator[str]:
     scheme, _, rest = value.partition(" ")
     bare = rest.strip() if scheme.lower() in _SCHEMES else value
     named = [part.partition("=")[2] for part in re.split("[;,]", bare) if not part.endswith("=")]
-    told = [bare, *named, *_read_basic(bare)]
+    told = [bare, *named]
+    with suppress(ValueError):
+        basic = base64.b64decode(bare, validate=True).decode("ascii")
+        told += [basic, basic.partition(":")[2]] if ":" in basic and basic.isprintable() else []
     yield from (part.strip().strip('"') for part in told if len(part.strip()) >= SHORTEST)
-
-
-def _read_basic(value: str) -> tuple[str, ...]:
-    """Return user and password together, and the password, that base64 stands for; nothing if it does not."""
-    try:
-        told = base64.b64decode(value, validate=True).decode("ascii")
-    except ValueError:
-        return ()
-    return (told, told.partition(":")[2]) if ":" in told and told.isprintable() else ()
 
 
 class Redaction:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -61,11 +61,11 @@ class StreamingSender:
             ModelError: the endpoint streams unasked, in no form that is known.
         """
         listener, url = find_text_listener(), str(request.url)
-        body = None if listener is None or url in self._whole else _read_text_request(request)
-        if listener is None or body is None:
+        stream = None if listener is None or url in self._whole else _as_stream(request)
+        if listener is None or stream is None:
             whole = await inner.handle_async_request(request)
             return await self._join_unasked(whole, request)
-        response = await inner.handle_async_request(_as_stream(request, body))
+        response = await inner.handle_async_request(stream)
         if _is_stream(response):
             text = _GrowingText(listener, redaction)
             try:
@@ -183,17 +183,15 @@ def _is_stream(response: httpx2.Response) -> bool:
     return response.headers.get("Content-Type", "").lower().startswith("text/event-stream")
 
 
-def _read_text_request(request: httpx2.Request) -> Mapping[str, Any] | None:
-    """Return the body of a request whose answer is a text for people; None: it is another one."""
-    content = request.read()
-    body = json.loads(content) if content else {}
+def _as_stream(request: httpx2.Request) -> httpx2.Request | None:
+    """Return a request that asks for the same answer in pieces, with the usage at their end.
+
+    Returns:
+        None: the answer is no text for people.
+    """
+    body = json.loads(request.read() or b"{}")
     if "messages" not in body or body.keys() & {"response_format", "tools"} or body.get("max_tokens") == 1:
         return None
-    return dict(body)
-
-
-def _as_stream(request: httpx2.Request, body: Mapping[str, Any]) -> httpx2.Request:
-    """Return a request that asks for the same answer in pieces, with the usage at their end."""
     asked = {**body, "stream": True, "stream_options": {"include_usage": True}}
     left_out = ("host", "content-length", "accept")
     headers = {name: value for name, value in request.headers.items() if name.lower() not in left_out}

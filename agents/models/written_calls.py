@@ -10,7 +10,7 @@ from typing import Any
 _TAG = r"tool_?calls?|\w{1,20}_tool_calls?|function_?calls?|tool_use|tool_code|use_mcp_tool|execute_tool"
 _CALL = re.compile(
     rf"<(?:\w{{1,20}}:|[|｜]DSML[|｜])?(?:{_TAG})>\s*[\[{{<\w]|<function(?:=| name=)[\w.\"'-]{{1,200}}>"
-    r"|<(?:tools?|call|function)>\s*[\[{]|<search(?:_query)?>[^<\n]{1,300}</search"
+    r"|<(?:tools?|call|function)>\s*[\[{]|<(?:web_?)?search(?:_query)?>\s*(?:<query>)?[^<\n]{1,300}</"
     r"|<(?:[|｜]DSML[|｜])?invoke name=|\[TOOL_?CALLS?\]\s*[\[{\w]|\[TOOL_REQUEST\]\s*[\[{]|<\|python_tag\|>"
     r"|<\|(?:tool_call|tool_calls|tool_call_start|tool_calls_section_begin|tool_call_begin|tool_call:begin"
     r"|action_start|start_action|python_start|tools_prefix)\|?>"
@@ -25,7 +25,7 @@ _ALONE = re.compile(
     r"|\A(?:Thought:.*\n)?Action:\s*```(?:json)?\s*\{.*\}\s*```\Z"
     r"|\AThoughts?:.*\n(?:Code:\s*```|<code>)"
     r"|\A\[?(?!print\b)\w{1,80}(?:\.\w{1,80})?\((?:\w{1,80}=[^\n]*|\"[^\"\n]*\")?\)\]?\Z"
-    r"|\A```tool_code\n.*```\Z",
+    r"|\A```tool_code\n.*```\Z|\Acall:\w{1,80}\{.*\}\Z",
     re.DOTALL,
 )
 """A text that is nothing but a call: ReAct's, Python's, smolagents'."""
@@ -33,10 +33,10 @@ _NAME_FIRST = re.compile(r"\A(?:>>>)?\w[\w.-]{0,80}\n(\{.*\})\Z", re.DOTALL)
 """A tool's name and its arguments, as GLM-4 and Functionary write them."""
 _CODE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _FENCED = re.compile(r"\A```(?:json|tool_call|tool_code)?[ \t]*\n(.*?)\n?```\Z", re.DOTALL | re.IGNORECASE)
-_NAMES = ("name", "tool", "tool_name", "action", "function")
+_NAMES = ("name", "tool", "tool_name", "action", "function", "recipient_name")
 _ARGUMENTS = frozenset({"arguments", "parameters", "args", "input", "action_input", "tool_input"})
 _KEYS = {*_NAMES, *_ARGUMENTS, "id", "call_id", "type"}
-_HOLDERS = ("tool_calls", "function_call")
+_HOLDERS = ("tool_calls", "function_call", "tool_uses")
 _LONGEST_LITERAL = 10_000
 _BEFORE = re.compile(r"(?:\A|[.!?:…\n>])\s*\Z")
 
@@ -66,19 +66,13 @@ def _is_call(text: str) -> bool:
     inner = fenced[1].strip() if fenced else text
     if not inner.startswith(("{", "[")) or not any(name in inner for name in (*_NAMES, *_HOLDERS)):
         return False
-    calls = _read_calls(inner)
-    return bool(calls) and all(map(_has_call, calls))
-
-
-def _read_calls(text: str) -> list[Any]:
-    """Return the values that may be calls: those of a list, of one object, or one a line."""
-    whole = _parse(text)
-    found = [_parse(line) for line in text.splitlines() if line.strip()] if whole is None else [whole]
+    whole = _parse(inner)
+    found = [_parse(line) for line in inner.splitlines() if line.strip()] if whole is None else [whole]
     calls: list[Any] = []
     for one in found:
         held = next((one[name] for name in _HOLDERS if name in one), one) if isinstance(one, dict) else one
         calls += held if isinstance(held, list) else [held]
-    return calls
+    return bool(calls) and all(map(_has_call, calls))
 
 
 def _parse(text: str) -> Any:

@@ -70,9 +70,10 @@ def _converted(reader: Any, tensor: Any, form: str) -> Iterator[tuple[str, torch
     """Yield a tensor by its name in transformers, with the scales of its rows if it becomes int8."""
     name = transformers_name(tensor.name)
     weight = dequantize(tensor)
-    heads = _reordered_heads(reader, tensor.name)
-    if heads is not None:
-        weight = in_transformers_order(weight, heads)
+    counted = HEADS.get(tensor.name.split(".")[-2])
+    if counted is not None and reader.fields["general.architecture"].contents() == "llama":
+        heads = int(reader.fields[f"llama.attention.{counted}"].contents())
+        weight = in_transformers_order(weight, heads)  # GGUF has its rows in an order of its own
     if form == "w8a8" and name.endswith("proj.weight"):
         weight, scale = quantize(weight)
         yield f"{name}_scale", scale
@@ -103,15 +104,6 @@ def dequantize(tensor: Any) -> torch.Tensor:
     pieces = (in_float32(tensor.data[start : start + ROWS], tensor.tensor_type) for start in rows)
     # A copy, because the file's own numbers cannot be written to, which torch warns about.
     return torch.cat([torch.tensor(piece).to(torch.bfloat16) for piece in pieces])
-
-
-def _reordered_heads(reader: Any, name: str) -> int | None:
-    """Return how many heads a tensor has, if GGUF stores its rows in an order of its own."""
-    architecture = reader.fields["general.architecture"].contents()
-    counted = HEADS.get(name.split(".")[-2])
-    if architecture != "llama" or counted is None:
-        return None
-    return int(reader.fields[f"llama.attention.{counted}"].contents())
 
 
 def in_transformers_order(weight: torch.Tensor, heads: int) -> torch.Tensor:

@@ -61,18 +61,16 @@ def is_free(port: int) -> bool:
                 probe.bind((LOOPBACK, port))
             except OSError:
                 continue
-            return reuse == 0 or _only_lingers(port)
+            if reuse == 0:
+                return True
+            try:
+                connections = psutil.net_connections("tcp")
+            except psutil.AccessDenied:
+                return False
+            # Connections that have ended may linger there, and nothing else.
+            states = {one.status for one in connections if one.laddr and one.laddr.port == port}
+            return states == {psutil.CONN_TIME_WAIT}
     return False
-
-
-def _only_lingers(port: int) -> bool:
-    """Return whether the port has ended connections and nothing else."""
-    try:
-        connections = psutil.net_connections("tcp")
-    except psutil.AccessDenied:
-        return False
-    states = {one.status for one in connections if one.laddr and one.laddr.port == port}
-    return states == {psutil.CONN_TIME_WAIT}
 
 
 STARTUP_TIMEOUT = 900.0

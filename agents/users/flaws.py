@@ -66,6 +66,14 @@ _ASSISTANT_SPEECH = Phrases(
     r"\bthank you for (?:reaching out|contacting)\b",
     r"\bsorry to hear (?:about your|that you)\b",
     r"\bi(?:'m| am) sorry,? but i (?:can't|cannot|can not) (?:help|assist)\b",
+    r"\bi(?:'m unable to| am unable to| can't| cannot| can not) "
+    r"(?:assist(?= with\b|\W*\Z)|(?:help with|fulfill) (?:this|that|your) request)\b",
+    r"\b(?:i am|i'm|as) (?:just |only |merely )?an? (?:large )?language model\b",
+    r"\bi (?:don't|do not) have personal (?:experiences|opinions|feelings)\b",
+    r"\blet me know if you need anything\b",
+    r"\bis there anything else you(?:'d| would)? (?:like|want|need) to (?:know|ask)\b",
+    r"\bi hope (?:this|that) (?:helps|clarifies it)(?=\W*\Z|[.!])",
+    r"(?:\A|[.!?]\s)we apologi[sz]e for (?:the|any)\b",
     r"\bi (?:would )?(?:recommend|suggest|advise)(?: that)? you\b",
     r"\b(?:provide|share|tell me|give me|send me|confirm) (?:me )?(?:with )?your "
     r"(?:full name|situation|issue"
@@ -93,7 +101,13 @@ _LEAK = Phrases(
     r"\bstill wanted\b",
     r"\bchat so far\b",
     r"\breference (?:chat|conversation|summary)\b",
-    r"###|\{\{",
+    r"###|\{\{|\A\s*\{\s*\"(?:message|role|content|text|user|response|reply)\"\s*:",
+    r"\[(?:your|insert|enter) [^\]\n]{1,40}\]|\[(?:order|invoice|account|shop) (?:name|number|id)\]",
+    r"\[end(?: of (?:the )?(?:conversation|chat|dialogue))?\]|\[conversation end(?:s|ed)?\]|<end>",
+    r"\A\W*terminate\W*\Z|\(word count:",
+    r"\bthe user ends\b|\bconversation has reached its\b|\bmy character (?:wants|would|should|needs)\b",
+    r"\bpretend to be (?:an?|the) (?:customer|user|client|human)\b",
+    r"\bi(?:'m| am) playing (?:an?|the) (?:customer|user|client|caller)\b",
     r"\bthe user (?:asks?|asked|wants?|wanted|opened|explains?|explained|told|describes?|described)\b",
 )
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|we|us|our|i'm|i've)\b", re.IGNORECASE)

@@ -97,7 +97,9 @@ _CLEAR = Phrases(
     # headings and tags
     r"^[^\w\n]{0,9}(?:thinking|thoughts?|reasoning|scratchpad|internal(?: \w+)?|draft|user|needs?"
     r"|(?:(?:final|my|next|user|possible|suggested|sample|best) )?(?:message|response|reply"
-    r"|utterance)(?: to send)?|(?:possible|suggested|next|user|my) question)\s*:",
+    r"|utterance)(?: to send)?|(?:possible|suggested|next|user|my|follow-up) question|final answer|rationale"
+    r"|turn \d|user's (?:response|reply|message)|(?:response|reply) as \w+)\s*:",
+    r"\bnote: (?:this keeps|i(?:'ve| have)? kept|the (?:tone|user|persona))\b|\blet's think step by step\b",
     r"^[^\w\n]{0,9}(?:plan|analysis|strategy|next steps?|goals?)\s*:\s*(?:i (?!come|go|am|have)|ask|the "
     r"|first|mention|get|keep|stay|express)",
     r"</?(?:user|customer|message|reply)(?:[ _-](?:message|turn|reply))?>",

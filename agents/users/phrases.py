@@ -27,7 +27,10 @@ class Phrases:
 
     def find(self, text: str) -> str | None:
         """Return the words of a text that fit a pattern, the first in the text; None if none do."""
-        found = self._pattern.search(_lower_each(text))
+        small = text.lower()
+        if len(small) != len(text):  # the small form of `İ` is two letters, so it stays
+            small = "".join(one if len(one.lower()) > 1 else one.lower() for one in text)
+        found = self._pattern.search(small)
         return None if found is None else text[found.start() : found.end()]
 
 
@@ -35,11 +38,3 @@ def _join(begins_word: bool, patterns: Iterable[str]) -> str:
     if not begins_word:
         return "|".join(patterns)
     return f"{_WORD}(?:{'|'.join(one.removeprefix(_WORD) for one in patterns)})"
-
-
-def _lower_each(text: str) -> str:
-    """Return a text in small letters, as many as it has characters: `İ`, whose small form is two, stays."""
-    small = text.lower()
-    if len(small) == len(text):
-        return small
-    return "".join(one if len(one.lower()) > 1 else one.lower() for one in text)

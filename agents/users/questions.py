@@ -133,15 +133,13 @@ def turn_to_first_person(text: str) -> str:
         if found[0].lower() in ("him", "her"):
             return "me"
         verb, subject = found["verb"], "I myself" if found["self"] else "I"
-        return subject if verb is None else f"{subject} {_IRREGULAR.get(verb) or _find_plain_form(verb)}"
+        if verb is None:
+            return subject
+        if verb not in _IRREGULAR and verb.endswith("ies"):
+            return f"{subject} {verb[:-3]}y"
+        plain = verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zes")) else verb[:-1]
+        return f"{subject} {_IRREGULAR.get(verb, plain)}"
 
     said = _PERSON.sub(own, text)
     # Without `she` or `he` it is about somebody else: a buyer who works by himself.
     return re.sub(r"\b(?:her|him)self\b", "myself", said) if re.search(r"\bI\b", said) else said
-
-
-def _find_plain_form(verb: str) -> str:
-    """Return a verb without the ending of the third person: `tries` becomes `try`."""
-    if verb.endswith("ies"):
-        return f"{verb[:-3]}y"
-    return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "zes")) else verb[:-1]

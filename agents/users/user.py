@@ -69,6 +69,9 @@ is `TEMPERATURE`: a small model strays from the few examples."""
 MAX_TOKENS = 96
 """Limit of a message in tokens; a sentence that it cuts off is dropped."""
 
+_QUOTED = frozenset({'""', "“”", '"”', '“"', "«»", "‘’"})
+_END_OF_TURN = r"<\|(?:im_end|eot_id|end|endoftext|end_of_text)\|>|</s>|<end_of_turn>|\[/INST\]"
+"""Marks of chat templates, which some servers leave in the text."""
 _SENTENCE_END = re.compile(r"[.!?…](?=[\"')\]]*(?:\s|$))[\"')\]]*")
 
 
@@ -310,15 +313,16 @@ def turn_seed(seed: int, persona: str, turn: int) -> int:
 def clean(text: str, name: str, *, cut: bool = False) -> str:
     """Remove what models put around a message.
 
-    This is a leading `User:` or `NAME:`, quotation marks around the whole, and everything from a later line
-    on that begins with `User:`, `Assistant:` or `NAME:`. If the answer was `cut` off, the unfinished last
-    sentence goes, too, unless it is the only one. A leading `Assistant:` stays, because it is a flaw.
+    This is a leading `User:` or `NAME:`, also in stars or brackets, quotation marks around the whole, and
+    everything from a mark of the turn's end on, or a later line that begins with `User:`, `Assistant:` or
+    `NAME:`. If the answer was `cut` off, the unfinished last sentence goes, too, unless it is the only one. A
+    leading `Assistant:` stays, because it is a flaw.
     """
-    labels = f"(?:user|{re.escape(name)})"
-    text = re.sub(rf"^\s*{labels}\s*:\s*", "", text, flags=re.IGNORECASE)
-    others = f"(?:assistant|user|{re.escape(name)})"
-    text = re.split(rf"\n\s*{others}\s*:", text, maxsplit=1, flags=re.IGNORECASE)[0].strip()
-    if len(text) > 1 and text[0] in '"“' and text[-1] in '"”' and not re.search('["“”]', text[1:-1]):
+    own = f"user|human|{re.escape(name)}|{re.escape(name.split()[0])}"
+    later = re.compile(rf"{_END_OF_TURN}|\n[\s*\[]*(?:{own}|assistant)[\s*\]]*:", re.IGNORECASE)
+    text = re.sub(rf"^\W*(?:{own}|customer)[\s*\]]*:[\s*]*", "", text, flags=re.IGNORECASE)
+    text = later.split(text, maxsplit=1)[0].strip()
+    if len(text) > 1 and text[0] + text[-1] in _QUOTED and not re.search('["“”«»]', text[1:-1]):
         text = text[1:-1].strip()
     if cut:
         ends = [match.end() for match in _SENTENCE_END.finditer(text)]

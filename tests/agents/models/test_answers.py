@@ -65,6 +65,7 @@ def test_what_has_no_message_is_no_completion(body: dict[str, Any]) -> None:
         ({"content": {"parts": [{"text": "The courier pays."}]}}, "The courier pays."),
         ({"content": [{"type": "refusal", "refusal": "I cannot tell."}]}, "I cannot tell."),
         ({"content": None, "refusal": "I cannot tell."}, "I cannot tell."),
+        ({"content": None, "audio": {"id": "a", "transcript": "The courier pays."}}, "The courier pays."),
         ({"content": None}, ""),
         ({}, ""),
     ],

@@ -22,7 +22,8 @@ from tests.agents.models.endpoints import LOCAL, QUESTION, in_turn
     [
         *((("Yes", "No"), text, "Yes") for text in ("Yes", "**yes**.", "Yes the evidence")),
         *((("Yes", "No"), text, "No") for text in (" No, it is not.", "No\nBecause it")),
-        *((("Yes", "No"), text, None) for text in ("Not sure. Yes", "Maybe", "", "...")),
+        (("Yes", "No"), "Ｎｏ。", "No"),
+        *((("Yes", "No"), text, None) for text in ("Not sure. Yes", "Maybe", "", "...", "是")),
         *((("Yes", "No"), text, None) for text in ("Yes/No", "Yes or No", "**No** or **Yes**?")),
         (("Yes", "No"), "No or not much", "No"),
         *((("Yes", "No"), text, "Yes") for text in ("Answer: Yes", "**Final answer:** yes", "\\boxed{Yes}")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,18 @@ async def test_an_endpoint_that_lists_nothing_is_asked_for_an_answer() -> None:
 
     await pool_at(httpx2.MockTransport(answer)).check()
     assert asked[:2] == ["GET", "POST"]
+
+
+async def test_a_model_that_a_list_lacks_is_served_if_it_answers_and_another_name_does_not() -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET":
+            return httpx2.Response(200, json={"data": [{"id": "base-model"}]})
+        asked = json.loads(request.content)["model"]
+        return httpx2.Response(200, json=completion("Yes")) if asked == "m" else refusal(404, "no deployment")
+
+    pool = pool_at(httpx2.MockTransport(answer))
+    await pool.get().check()
+    assert (pool.get().root, pool.get().fitting.model) == (None, None)
 
 
 @pytest.mark.parametrize(

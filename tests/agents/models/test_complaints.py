@@ -20,6 +20,7 @@ from hallulab.agents.models.complaints import (
     read_delay,
 )
 from hallulab.agents.models.pauses import read_pause
+from hallulab.agents.models.receiving import JSON
 from hallulab.testing.scripted import completion, scripted_pool
 from tests.agents.models.endpoints import LOCAL, QUESTION, failure, in_turn
 
@@ -315,7 +316,7 @@ async def test_a_service_that_is_busy_with_an_odd_status_is_asked_again(status: 
         ("Größe".encode("latin-1"), "application/json", "Größe"),
         ("L’été coûte 3 €".encode("cp1252"), "application/json", "L’été coûte 3 €"),
         ("Größe, größer, ".encode() + b"\xfc", "application/json", "Größe, größer, �"),
-        ("Цена".encode("cp1251"), "application/json", "����"),
+        ("���".encode(), "application/json", "���"),
     ],
 )
 async def test_letters_are_read_as_they_were_written(content: bytes, kind: str, text: str) -> None:
@@ -323,6 +324,17 @@ async def test_letters_are_read_as_they_were_written(content: bytes, kind: str, 
     answer = httpx2.Response(200, content=body, headers={"Content-Type": kind})
     pool, _ = scripted_pool(lambda _: answer)
     assert await pool.session("chatbot").text("generate", QUESTION) == text
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("content", ["Цена".encode("cp1251"), "三元，五天".encode("gbk")])
+async def test_letters_that_nobody_names_are_no_reply(content: bytes, kind: str) -> None:
+    body = b"data: " * (kind != JSON) + json.dumps(completion("TEXT")).encode().replace(b"TEXT", content)
+    answer = httpx2.Response(200, content=body + b"\n\n", headers={"Content-Type": kind})
+    pool, transport = scripted_pool(lambda _: answer)
+    told = await failure(pool.session("chatbot").text("generate", QUESTION))
+    assert told.startswith("the answer's letters are not UTF-8, and its content type names no charset")
+    assert len(transport.requests) == 1
 
 
 @pytest.mark.parametrize("name", ["utf-8", "none", "binary"])

@@ -21,6 +21,10 @@ def ended(reason: Any, text: str = "A lost item is replaced by", **choice: Any) 
     return body
 
 
+def litellm(reason: str) -> dict[str, Any]:
+    return {"provider_specific_fields": {"native_finish_reason": reason}}
+
+
 @pytest.mark.parametrize(
     ("ending", "named", "reason"),
     [
@@ -38,6 +42,7 @@ def ended(reason: Any, text: str = "A lost item is replaced by", **choice: Any) 
             for one in ("REASON_MAX_LEN", "maxPredictedTokensReached", "maximum_tokens")
         ),
         *(("cut", "length", one) for one in ("FinishReason.MAX_TOKENS", "token_budget_exhausted")),
+        *(("cut", "length", one) for one in ("repetition", "repeat", "compaction", "loop_detected")),
         *(
             ("whole", "stop", one)
             for one in ("REASON_STOP", "StopReason.end_turn", "eosFound", "end_of_text")
@@ -71,6 +76,10 @@ def test_a_word_is_read_and_named(reason: str | None, ending: str, named: str) -
             "userStopped",
             "server_shutdown",
             "out_of_memory",
+            "load",
+            "insufficient_credits",
+            "no_healthy_upstream",
+            "IMAGE_PROHIBITED_CONTENT",
         ),
     ],
 )
@@ -96,6 +105,7 @@ def test_a_broken_answer_is_none(reason: str) -> None:
         ),
         (ended("stop", error="dropped"), "the answer broke off (`finish_reason` 'stop': dropped)."),
         ({**ended(None), "error": {"message": "busy"}}, "the answer broke off (an error in it: busy)."),
+        (ended("stop", **litellm("error")), "the answer broke off (`finish_reason` 'error')."),
         (ended("content_filter"), "the server's content filter withheld the answer or a part of it."),
     ],
 )
@@ -117,6 +127,9 @@ def test_only_a_reason_ends_a_stream(reason: str | None, told: bool) -> None:
         ({"finish_reason": None, "native_finish_reason": "MAX_TOKENS"}, "length"),
         ({"finish_reason": "stop", "native_finish_reason": "max_output_tokens"}, "length"),
         ({"finish_reason": "stop", "native_finish_reason": "end_turn"}, "stop"),
+        ({"finish_reason": "stop", **litellm("repetition")}, "length"),
+        ({"finish_reason": "stop", **litellm("eos_token")}, "stop"),
+        ({"finish_reason": None, **litellm("MAX_TOKENS")}, "length"),
         ({"finish_reason": "", "done_reason": "length"}, "length"),
         ({"finish_reason": "stop", "stop_reason": "the length"}, "stop"),
         ({"stop_reason": 151645}, "unknown"),

@@ -64,6 +64,7 @@ def test_the_sampled_token_counts_once(sampled: dict[str, Any], likely: dict[str
     [
         *("yes", "YES", " Yes", "Yes ", "\nYes", "\tYes", "ĠYes", "ĊYes", "ĉyes", "ĠĠYES", "▁Yes"),
         *("▁▁yes", "<0x0A>Yes", "<0x59><0x65><0x73>", "bytes:\\x59es", "b'Yes'", "b' Yes'", "b'\\x0aYes'"),
+        *("Ｙｅｓ", "ｙｅｓ"),
         *('"Yes', "**Yes", "'yes'", "Yes.", "Yes,", "(Yes", 'Ġ"Yes', "_Yes_", "`Yes`", "▁**Yes"),
     ],
 )
@@ -117,6 +118,13 @@ def test_log_probabilities_may_come_as_completions_of_texts_have_them(
     tokens = read_first_token(columns)
     found = None if tokens is None else {one.text: round(math.exp(one.logprob), 6) for one in tokens}
     assert found == likely
+
+
+def test_tokens_of_a_refusal_are_none_of_the_options() -> None:
+    told = logprobs(entry("I", 0.99), entry("I", 0.99))
+    tokens = read_first_token({"content": None, "refusal": told["content"]})
+    assert tokens is not None
+    assert [one.text for one in tokens] == ["I"]
 
 
 def test_a_token_without_bytes_is_its_text() -> None:
