@@ -12,6 +12,7 @@ import httpx2
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.complaints import read_complaint
 from hallulab.agents.models.decoding import decode_text
+from hallulab.agents.models.finish_reasons import read_ending
 from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import read_body
 from hallulab.agents.models.redaction import Redaction, make_redaction
@@ -33,6 +34,9 @@ _PART = re.compile(r"[0-9a-z]")
 
 _OF_LINES = re.compile(r"ndjson|jsonl|jsonlines|stream\+json|json-seq")
 """In content types of JSON lines."""
+
+_REASONS = frozenset({"finishreason", "stopreason", "donereason", "nativefinishreason"})
+"""Fields that tell why a text ended, in small letters, without `_`."""
 
 _LOCATIONS = ("Location", "Operation-Location", "Azure-AsyncOperation")
 """Headers that say where the result of a job will be."""
@@ -62,6 +66,26 @@ class HttpAnswer:
         parts = [self.value] if self.events is None else [one.data for one in self.events]
         pairs = (pair for one in parts if isinstance(one, dict) for pair in one.items())
         return {name: value for name, value in pairs if value is not None}
+
+    @property
+    def cut_by(self) -> str | None:
+        """The last reason that it gives why a text ended, if that is then perhaps not whole; else None."""
+        parts = [self.value] if self.events is None else [one.data for one in self.events]
+        told = [reason for reason in _list_reasons(parts) if read_ending(reason) != "unknown"]
+        return told[-1] if told and read_ending(told[-1]) in ("cut", "broken") else None
+
+
+def _list_reasons(value: Any) -> list[str]:
+    """Return why texts ended, by all fields of JSON that tell it, in order."""
+    if isinstance(value, list):
+        return [reason for item in value for reason in _list_reasons(item)]
+    if not isinstance(value, dict):
+        return []
+    inner = [reason for item in value.values() for reason in _list_reasons(item)]
+    own = [told for name, told in value.items() if name.lower().replace("_", "") in _REASONS]
+    if isinstance(details := value.get("incomplete_details"), dict):  # OpenAI's Responses
+        own.append(details.get("reason"))
+    return inner + [told for told in own if isinstance(told, str)]
 
 
 async def receive_answer(

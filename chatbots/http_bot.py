@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urljoin
+from weakref import WeakKeyDictionary
 
 import httpx2
 from pydantic import AfterValidator, Field, model_validator
@@ -22,7 +24,6 @@ from hallulab.agents.models.complaints import (
     describe_redirect,
     put_in_one_line,
     read_complaint,
-    says_it_failed,
 )
 from hallulab.agents.models.endpoints import check_url
 from hallulab.agents.models.receiving import JSON
@@ -30,7 +31,7 @@ from hallulab.agents.models.unreachable import find_no_handle, name_trouble
 from hallulab.agents.models.wire_settings import VARIABLE, Query, check_headers
 from hallulab.chatbots.evidence import leave_evidence
 from hallulab.chatbots.http_answer import HttpAnswer, receive_answer
-from hallulab.chatbots.http_events import SentEvent, join_events
+from hallulab.chatbots.http_events import SentEvent, join_events, tells_failure
 from hallulab.chatbots.http_request import SAMPLE, TemplateValues, build_body, build_headers, render
 from hallulab.chatbots.json_paths import JmesPath, search
 from hallulab.chatbots.passages import read_passages
@@ -39,7 +40,9 @@ from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, vali
 from hallulab.scenarios.components import LeadsTo, read_options
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.transcript import Frozen, Message, Passage
+from hallulab.scenarios.transcript import Frozen, Message, Passage, Step
+
+_log = logging.getLogger(__name__)
 
 KIND = "http"
 
@@ -159,16 +162,16 @@ class HttpBot:
             )
         if kept is None:
             with failures_as_chatbot_errors(()):
-                text, passages = await self._ask(history)
-            shown = None if passages is None else [one.model_dump(mode="json") for one in passages]
-            kept = recording.put(RECORDED, key, {"reply": text, "passages": shown})
+                kept = recording.put(RECORDED, key, await self._ask(history))
+        cut = tuple(Step(name="cut", text=f"{_CUT}{why}`.") for why in [kept.get("cut")] if why)
         if kept["passages"] is None:
             query, steps = leave_evidence(history)
-            return Reply(text=kept["reply"], query=query, steps=steps)
-        return Reply(text=kept["reply"], passages=tuple(map(Passage.model_validate, kept["passages"])))
+            return Reply(text=kept["reply"], query=query, steps=(*steps, *cut))
+        passages = tuple(map(Passage.model_validate, kept["passages"]))
+        return Reply(text=kept["reply"], passages=passages, steps=cut)
 
-    async def _ask(self, history: Sequence[Message]) -> tuple[str, tuple[Passage, ...] | None]:
-        """Return the bot's reply and passages; None: it names none."""
+    async def _ask(self, history: Sequence[Message]) -> dict[str, Any]:
+        """Return what a recording keeps of an answer: reply, passages, and why it was cut, if it was."""
         url, limit = self._options.url, self._context.models.timeout_s
         request, secrets = self._build_request(TemplateValues.make(history, self._session, self._answer))
         try:
@@ -185,10 +188,26 @@ class HttpBot:
             words = read_complaint(answer.value) or put_in_one_line(answer.text)
             told = f": {words}" if words else "."
             raise ChatbotError(f"{url} refused the request with status {answer.status}{told}")
-        reply = self._read(answer)
+        text, passages = self._read(answer)
         if self._options.stateful:
             self._answer = answer.fields
-        return reply
+        self._warn_of_missing(passages is None)
+        shown = None if passages is None else [one.model_dump(mode="json") for one in passages]
+        cut = {} if answer.cut_by is None else {"cut": answer.redaction.text(put_in_one_line(answer.cut_by))}
+        return {"reply": text, "passages": shown, **cut}
+
+    def _warn_of_missing(self, is_missing: bool) -> None:
+        """Say once a run that none of the first answers has passages where they should be."""
+        path, missed = self._options.passages, _missed.setdefault(self._context.models, {})
+        if path is None:
+            return
+        missed[path] = missed.get(path, 0) + 1 if is_missing else _MOST_MISSED
+        if is_missing and missed[path] == _MOST_MISSED:
+            _log.warning(
+                "%s: its first %d answers have nothing at `%s` (the option `passages`). Replies without "
+                "passages are judged by the knowledge base.",
+                *(self._options.url, _MOST_MISSED, path),
+            )
 
     def _build_request(self, said: TemplateValues) -> tuple[httpx2.Request, list[str]]:
         options = self._options
@@ -301,7 +320,10 @@ class HttpBot:
         if events is not None:
             text = join_events(options.url, options.event, events)
             found = [search(options.passages, one.data) for one in events] if options.passages else []
-            passages = next((one for one in reversed(found) if one), None)
+            listed = [one for one in found if isinstance(one, list)]
+            # Tools are called one after another, and some services tell all again at the end.
+            several = {json.dumps(item, sort_keys=True): item for one in listed for item in one}
+            passages = [*several.values()] if listed else next((one for one in reversed(found) if one), None)
         else:
             self._check_whole(answer)
             text, passages = self._read_text(answer), None
@@ -348,7 +370,7 @@ class HttpBot:
                 f"{url} gave a web page{shown} and no reply. If it wants a login, send what that gives "
                 "in `headers`; else correct `url`."
             )
-        if says_it_failed(answer.value):
+        if tells_failure(answer.value):
             words = read_complaint(answer.value) or put_in_one_line(answer.text)
             raise ChatbotError(f"{url} answered with status {answer.status} and an error: {words}")
 
@@ -374,6 +396,11 @@ class HttpBot:
         return answer.value if isinstance(answer.value, str) else answer.text
 
 
+_CUT = "The answer says that its text ended by `"
+_MOST_MISSED = 3
+"""Answers without passages, from a run's first one on, after which that is told."""
+_missed: WeakKeyDictionary[object, dict[str, int]] = WeakKeyDictionary()
+"""By run: such answers by the path of their passages; that many if one had some."""
 _REDIRECTED = "If that is the bot, give it in `url`; if it is a login, send what that gives in `headers`."
 _WHOLE_PAGE = re.compile(r"\s{0,64}<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
 _BUSY = frozenset({429, 503})
