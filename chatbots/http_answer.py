@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx2
@@ -103,30 +103,27 @@ async def receive_answer(
         ModelError: it is too long, tells an error amid a stream, or is packed in a way that nobody asked for.
     """
     redaction = make_redaction(*secrets)
-    status, pause = response.status_code, read_pause(response.headers)
     location = next((response.headers[name] for name in _LOCATIONS if name in response.headers), None)
-    if 300 <= status < 400:
+    answer = HttpAnswer(
+        response.status_code, "", redaction, location=location, pause=read_pause(response.headers)
+    )
+    if 300 <= answer.status < 400:
         await response.aclose()
-        return HttpAnswer(status, "", redaction, location=location, pause=pause)
+        return answer
     kind = response.headers.get("Content-Type", "").lower()
     whole = decode_text(await read_body(response, url, redaction), response.headers)
     if kind.startswith("text/event-stream") or _looks_like_events(whole):
         events = tuple(_iterate_events(whole, url, redaction, json_events))
-        return HttpAnswer(
-            status, "", redaction, events=_decode_texts(events, redaction), location=location, pause=pause
-        )
+        return replace(answer, events=_decode_texts(events, redaction))
     parts = _read_parts(whole, url, redaction)
     if parts is not None:
-        return HttpAnswer(status, "", redaction, events=parts, location=location, pause=pause)
-    text = redaction.text(whole)
+        return replace(answer, events=parts)
+    answer = replace(answer, text=redaction.text(whole))
     try:
-        value, is_json = _read_value(text, redaction), True
+        return replace(answer, value=_read_value(answer.text, redaction), is_json=True)
     except ValueError:
-        value, is_json = None, False
-    lines = (
-        None if is_json else _read_lines(text, redaction, json_events or _OF_LINES.search(kind) is not None)
-    )
-    return HttpAnswer(status, text, redaction, value, is_json, lines, location, pause)
+        are_expected = json_events or _OF_LINES.search(kind) is not None
+        return replace(answer, events=_read_lines(answer.text, redaction, are_expected))
 
 
 def _looks_like_events(text: str) -> bool:

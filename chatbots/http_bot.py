@@ -272,9 +272,8 @@ class HttpBot:
         if not isinstance(told, str) or not told:
             if not first:
                 return asked
-            where = (
-                "no header `Location`" if self._options.job is None else f"nothing at `{self._options.job}`"
-            )
+            job = self._options.job
+            where = "no header `Location`" if job is None else f"nothing at `{job}`"
             raise ChatbotError(
                 f"{self._options.url} accepted the request (status {answer.status}) and does not say where "
                 f"its result will be: there is {where}. Name the place in the option `job`."
@@ -326,9 +325,8 @@ class HttpBot:
             passages = [*several.values()] if listed else next((one for one in reversed(found) if one), None)
         else:
             self._check_whole(answer)
-            text, passages = self._read_text(answer), None
-        if options.passages is not None and events is None:
-            passages = search(options.passages, answer.value)
+            text = self._read_text(answer)
+            passages = None if options.passages is None else search(options.passages, answer.value)
         # Once more, because a key may have come in pieces, or with a thought amid it.
         reply = answer.redaction.text(validate_reply(options.url, text))
         return reply, None if passages is None else read_passages(options.url, passages, of_service=True)
@@ -375,25 +373,21 @@ class HttpBot:
             raise ChatbotError(f"{url} answered with status {answer.status} and an error: {words}")
 
     def _read_text(self, answer: HttpAnswer) -> str:
-        if self._options.reply is not None:
-            found, place = search(self._options.reply, answer.value), f"`{self._options.reply}`"
-            if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
-                raise ChatbotError(
-                    f"{self._options.url}: its answer has a list of texts at {place} (the option `reply`). "
-                    f"Say what stands between them: `join(' ', {self._options.reply})`."
-                )
-            if not isinstance(found, str):
-                shown = put_in_one_line(answer.text)[:120]
-                raise ChatbotError(
-                    f"{self._options.url}: its answer has no text at {place} (the option `reply`): {shown!r}."
-                )
+        url, place = self._options.url, self._options.reply
+        if place is None and not answer.is_json:
+            return answer.text
+        found = answer.value if place is None else search(place, answer.value)
+        if isinstance(found, str):
             return found
-        if answer.is_json and not isinstance(answer.value, str):
-            shown = put_in_one_line(answer.text)[:120]
+        shown = put_in_one_line(answer.text)[:120]
+        if place is None:
+            raise ChatbotError(f"{url}: its answer is JSON: {shown!r}. Say where the reply is in `reply`.")
+        if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
             raise ChatbotError(
-                f"{self._options.url}: its answer is JSON: {shown!r}. Say where the reply is in `reply`."
+                f"{url}: its answer has a list of texts at `{place}` (the option `reply`). Say what stands "
+                f"between them: `join(' ', {place})`."
             )
-        return answer.value if isinstance(answer.value, str) else answer.text
+        raise ChatbotError(f"{url}: its answer has no text at `{place}` (the option `reply`): {shown!r}.")
 
 
 _CUT = "The answer says that its text ended by `"

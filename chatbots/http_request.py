@@ -98,8 +98,14 @@ def build_body(body: Any, said: TemplateValues, kind: str) -> str:
     """
     if isinstance(body, str):
         text = render(body, said)
-        if "json" in kind.lower():
-            _check_json(text)
+        try:
+            if "json" in kind.lower():
+                json.loads(text)
+        except ValueError as error:
+            raise ValueError(
+                f"the template makes no JSON ({error}); write `{{{{ message | tojson }}}}`, without "
+                "quotation marks around it, or give the body as a structure"
+            ) from error
         return text
     filled = fill_in(body, said)
     if _FORM in kind.lower():
@@ -115,16 +121,6 @@ def build_body(body: Any, said: TemplateValues, kind: str) -> str:
         return json.dumps(filled, ensure_ascii=False, allow_nan=False)
     except TypeError as error:  # an undefined value, or a function
         raise ValueError(f"a template makes no value that JSON has ({error})") from error
-
-
-def _check_json(text: str) -> None:
-    try:
-        json.loads(text)
-    except ValueError as error:
-        raise ValueError(
-            f"the template makes no JSON ({error}); write `{{{{ message | tojson }}}}`, without "
-            "quotation marks around it, or give the body as a structure"
-        ) from error
 
 
 def build_headers(
