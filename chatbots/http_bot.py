@@ -13,34 +13,34 @@ import logging
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
 import httpx2
-from pydantic import AfterValidator, Field, model_validator
 
-from hallulab.agents.models.complaints import (
-    describe_redirect,
-    put_in_one_line,
-    read_complaint,
-)
-from hallulab.agents.models.endpoints import check_url
+from hallulab.agents.models.complaints import describe_redirect, put_in_one_line, read_complaint
 from hallulab.agents.models.receiving import JSON
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
-from hallulab.agents.models.wire_settings import VARIABLE, Query, check_headers
 from hallulab.chatbots.evidence import leave_evidence
 from hallulab.chatbots.http_answer import HttpAnswer, receive_answer
 from hallulab.chatbots.http_events import SentEvent, join_events, tells_failure
-from hallulab.chatbots.http_request import SAMPLE, TemplateValues, build_body, build_headers, render
-from hallulab.chatbots.json_paths import JmesPath, search
+from hallulab.chatbots.http_request import (
+    SAMPLE,
+    HttpOptions,
+    TemplateValues,
+    build_body,
+    build_headers,
+    render,
+)
+from hallulab.chatbots.json_paths import search
 from hallulab.chatbots.passages import read_passages
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, validate_reply
-from hallulab.scenarios.components import LeadsTo, read_options
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.transcript import Frozen, Message, Passage, Step
+from hallulab.scenarios.transcript import Message, Passage, Step
 
 _log = logging.getLogger(__name__)
 
@@ -54,69 +54,6 @@ _PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_PAUSE_S = 0.1
 """A bot that wants to be asked at once, again and again, would keep this machine busy."""
-
-
-_EXPRESSION = re.compile(r"\{\{.*?\}\}")
-"""A template in an address."""
-
-
-def _check_place(url: str) -> str:
-    """Return an address whose path may be a template."""
-    if VARIABLE.search(url):
-        raise ValueError("a variable is filled in in `headers` alone")
-    check_url(_EXPRESSION.sub("x", url))
-    if "{{" in url.split("/", 3)[2]:
-        raise ValueError("no template stands in the place of the host")
-    return url
-
-
-def _check_own_headers(headers: dict[str, str]) -> dict[str, str]:
-    """Return headers, among them perhaps the content type, which no other kind of bot may set."""
-    check_headers({name: value for name, value in headers.items() if name.lower() != "content-type"})
-    return headers
-
-
-class HttpOptions(Frozen):
-    """Request to a bot, and places of the values in its answer."""
-
-    url: Annotated[str, AfterValidator(_check_place), LeadsTo("address")]
-    """The address that is asked; its path may have templates."""
-    method: Literal["POST", "GET", "PUT", "PATCH"] = "POST"
-    headers: Annotated[dict[str, str], AfterValidator(_check_own_headers), LeadsTo("header")] = Field(
-        default_factory=dict
-    )
-    """Headers: name → text, in which `${VARIABLE}` is the value of an environment variable, and the rest is a
-    template."""
-    query: Query = Field(default_factory=dict)
-    """Parameters of the address: name → template."""
-    body: Any = None
-    """The body: a structure whose texts are templates, or a template of the whole; None: there is none."""
-    reply: JmesPath | None = None
-    """Where the answer has the reply; None: the answer is the reply, as a text."""
-    passages: JmesPath | None = None
-    """Where it has what the bot read: a list of texts, or of objects with a text; None: nowhere."""
-    event: JmesPath | None = None
-    """Where each server-sent event has its piece of the reply; None: the data of an event is a piece."""
-    stateful: bool = False
-    """True if the bot keeps the conversation by its session and gets the last message alone."""
-    job: JmesPath | None = None
-    """Where an answer with status 202 has the address of the result; None: in the header `Location`."""
-    waiting: JmesPath | None = None
-    """Value that is true in an answer while the job goes on; None: the status 202 says so."""
-
-    @model_validator(mode="after")
-    def _belong_together(self) -> Self:
-        if self.method == "GET" and self.body is not None:
-            raise ValueError("`method: GET` has no body; put the message into `query`")
-        templates = [json.dumps(self.body), *self.query.values()]
-        named = next((found[0] for one in templates if (found := VARIABLE.search(one))), None)
-        if named is not None:
-            raise ValueError(
-                f"`{named}` would be sent as it stands: a variable is filled in in `headers` alone"
-            )
-        if self.body is None and not self.query:
-            raise ValueError('give a `body` with what was said, such as {message: "{{ message }}"}')
-        return self
 
 
 class HttpBot:
@@ -163,7 +100,8 @@ class HttpBot:
         if kept is None:
             with failures_as_chatbot_errors(()):
                 kept = recording.put(RECORDED, key, await self._ask(history))
-        cut = tuple(Step(name="cut", text=f"{_CUT}{why}`.") for why in [kept.get("cut")] if why)
+        told = [f"The answer says that its text ended by `{kept['cut']}`."] if "cut" in kept else []
+        cut = tuple(Step(name="cut", text=one) for one in told)
         if kept["passages"] is None:
             query, steps = leave_evidence(history)
             return Reply(text=kept["reply"], query=query, steps=(*steps, *cut))
@@ -390,7 +328,6 @@ class HttpBot:
         raise ChatbotError(f"{url}: its answer has no text at `{place}` (the option `reply`): {shown!r}.")
 
 
-_CUT = "The answer says that its text ended by `"
 _MOST_MISSED = 3
 """Answers without passages, from a run's first one on, after which that is told."""
 _missed: WeakKeyDictionary[object, dict[str, int]] = WeakKeyDictionary()
