@@ -135,14 +135,16 @@ def _looks_like_events(text: str) -> bool:
 
 
 def _decode_texts(events: tuple[SentEvent, ...], redaction: Redaction) -> tuple[SentEvent, ...]:
-    """Return events whose data are all texts of JSON, with quotation marks, as those texts."""
-    if not all(isinstance(one.data, str) and one.data.startswith('"') for one in events):
+    """Return events whose texts are all texts of JSON, with quotation marks, as those texts."""
+    if not all(one.data.startswith('"') for one in events if isinstance(one.data, str)):
         return events
     try:
-        texts = tuple(SentEvent(_read_value(one.data, redaction), one.name) for one in events)
+        return tuple(
+            SentEvent(_read_value(one.data, redaction), one.name) if isinstance(one.data, str) else one
+            for one in events
+        )
     except ValueError:
         return events
-    return texts if all(isinstance(one.data, str) for one in texts) else events
 
 
 def _read_parts(text: str, url: str, redaction: Redaction) -> tuple[SentEvent, ...] | None:

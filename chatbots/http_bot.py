@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 import httpx2
 
-from hallulab.agents.models.complaints import describe_redirect, put_in_one_line, read_complaint
+from hallulab.agents.models.complaints import BUSY_STATUS, describe_redirect, put_in_one_line, read_complaint
 from hallulab.agents.models.receiving import JSON
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
 from hallulab.chatbots.evidence import leave_evidence
@@ -78,8 +78,16 @@ class HttpBot:
         """Cookies that the bot has set in this conversation."""
         self._answer: Mapping[str, Any] | None = {} if self._options.stateful else None
         """The fields of its last answer, if it keeps the conversation."""
-        sample = [Message(role="user", text=SAMPLE)]  # so that a wrong template is told before the run
-        self._build_request(TemplateValues.make(sample, self._session, self._answer))
+        # So that a wrong template is told before the run.
+        samples = [[Message(role="user", text=text)] for text in (SAMPLE, "When?")]
+        tried = [
+            self._build_request(TemplateValues.make(one, self._session, self._answer))[0] for one in samples
+        ]
+        if len({(str(one.url), str(one.headers), one.content) for one in tried}) == 1:
+            raise UsageError(
+                f"chatbot {KIND}: the request lacks what the user says: put `{{{{ message }}}}` or "
+                "`{{ history }}` into `body` or `query`."
+            )
 
     @property
     def remembers(self) -> bool:
@@ -173,7 +181,7 @@ class HttpBot:
         pause = _PAUSE_S
         while True:
             answer = await self._send(request, secrets)
-            if self._options.stateful or answer.status not in _BUSY:
+            if self._options.stateful or answer.status not in BUSY_STATUS:
                 return answer
             await asyncio.sleep(_choose_pause(answer, pause))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -334,8 +342,6 @@ _missed: WeakKeyDictionary[object, dict[str, int]] = WeakKeyDictionary()
 """By run: such answers by the path of their passages; that many if one had some."""
 _REDIRECTED = "If that is the bot, give it in `url`; if it is a login, send what that gives in `headers`."
 _WHOLE_PAGE = re.compile(r"\s{0,64}<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
-_BUSY = frozenset({429, 503})
-"""Statuses of a bot that has not begun with the request."""
 _OF_BODY = frozenset({"content-type", "content-length", "transfer-encoding", "host"})
 _PRIVATE = re.compile(r"(?<=//)[^/]*@|\?.*", re.DOTALL)
 """User name, password and query of an address."""

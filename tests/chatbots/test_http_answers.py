@@ -35,6 +35,8 @@ async def test_events_of_texts_in_json_are_those_texts() -> None:
     assert (await ask(Service(stream('data: "It opens"', "", 'data: " at \\u0037."', "")))).text == (
         "It opens at 7."
     )
+    chain = stream("event: metadata", 'data: {"run": 1}', "", "event: data", 'data: "It opens"', "")
+    assert (await ask(Service(chain))).text == "It opens"
     begun = stream("event: data", 'data: "It opens"', "", "event: end", "data:", "")
     assert (await ask(Service(begun), event="@")).text == "It opens"
     assert (await ask(Service(stream('data: "At 7"', "", "data:  it opens.", "")))).text == '"At 7" it opens.'
