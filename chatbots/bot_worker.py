@@ -286,8 +286,9 @@ def open_object(value: Any) -> object:
 
 
 def open_message(value: Any) -> Any:
-    """Return the text of a message of LangChain or LlamaIndex that no user wrote; other values unchanged."""
-    if not type(value).__name__.endswith("Message") or getattr(value, "type", "") == "human":
+    """Return the text of a message of LangChain or LlamaIndex that a model wrote; other values unchanged."""
+    kind = getattr(value, "type", "")
+    if not type(value).__name__.endswith(("Message", "MessageChunk")) or kind in ("human", "system", "tool"):
         return value
     content = getattr(value, "content", None)
     if not isinstance(content, list):

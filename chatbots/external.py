@@ -126,19 +126,16 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
     Raises:
         ChatbotError: it is neither a text nor a dict with `reply`, or the reply is empty.
     """
-    passages: object = None
-    reply = answer
-    if isinstance(answer, Mapping) and FOREIGN not in answer:
-        reply, passages = answer.get("reply"), answer.get("passages")
+    given = answer if isinstance(answer, Mapping) else {"reply": answer}
+    reply, passages = given.get("reply"), given.get("passages")
     if not isinstance(reply, str):
-        keys = sorted(answer) if isinstance(answer, Mapping) and FOREIGN not in answer else None
-        shown = str(answer[FOREIGN]) if isinstance(answer, Mapping) and FOREIGN in answer else repr(answer)
-        returned = remove_keys(shown)[:80] if keys is None else f"a dict with {keys}"
+        shown = str(given[FOREIGN]) if FOREIGN in given else repr(answer)
+        is_dict = isinstance(answer, Mapping) and FOREIGN not in answer
+        returned = f"a dict with {sorted(answer)}" if is_dict else remove_keys(shown)[:80]
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
     text = validate_reply(target, reply)
     if passages is None:
-        others = answer.keys() - {"reply", "passages"} if isinstance(answer, Mapping) else ()
-        if (misnamed := find_misnamed(others)) is not None:
+        if (misnamed := find_misnamed(given.keys() - {"reply", "passages"})) is not None:
             raise ChatbotError(f"{target} returned `{misnamed}`, which is not read. Call it `passages`.")
         return text, None
     return text, read_passages(target, passages)
@@ -201,23 +198,18 @@ class EndpointOptions(Frozen):
             raise ValueError("`api_key_env` belongs to a `base_url`, which is not given")
         if self.base_url is None and (given := collect_settings(self).model_dump(exclude_defaults=True)):
             raise ValueError(f"`{next(iter(given))}` belongs to a `base_url`, which is not given")
-        self._check_session()
-        return self
-
-    def _check_session(self) -> None:
-        if self.session is None:
-            if self.stateful:
-                raise ValueError(
-                    "a `stateful` bot must be told which conversation a message belongs to; say in `session` "
-                    "where: `user`, or {header: X-Session-Id}"
-                )
-            return
-        if self.base_url is None:
+        if self.session is None and self.stateful:
+            raise ValueError(
+                "a `stateful` bot must be told which conversation a message belongs to; say in `session` "
+                "where: `user`, or {header: X-Session-Id}"
+            )
+        if self.session is not None and self.base_url is None:
             raise ValueError("`session` belongs to a `base_url`, which is not given")
-        if self.header is None and "user" in self.extra:
+        if self.session is not None and self.header is None and "user" in self.extra:
             raise ValueError("`session` and `extra` both set the field `user`; leave out one")
         if self.header is not None and collect_settings(self).names_header(self.header):
             raise ValueError(f"`session` and `headers` both set `{self.header}`; leave out one")
+        return self
 
     @property
     def header(self) -> str | None:

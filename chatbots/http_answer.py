@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx2
@@ -12,6 +12,7 @@ import httpx2
 from hallulab.agents.models.answers import ModelError
 from hallulab.agents.models.complaints import read_complaint
 from hallulab.agents.models.decoding import decode_text
+from hallulab.agents.models.finish_reasons import read_ending
 from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import read_body
 from hallulab.agents.models.redaction import Redaction, make_redaction
@@ -33,6 +34,9 @@ _PART = re.compile(r"[0-9a-z]")
 
 _OF_LINES = re.compile(r"ndjson|jsonl|jsonlines|stream\+json|json-seq")
 """In content types of JSON lines."""
+
+_REASONS = frozenset({"finishreason", "stopreason", "donereason", "nativefinishreason"})
+"""Fields that tell why a text ended, in small letters, without `_`."""
 
 _LOCATIONS = ("Location", "Operation-Location", "Azure-AsyncOperation")
 """Headers that say where the result of a job will be."""
@@ -63,6 +67,26 @@ class HttpAnswer:
         pairs = (pair for one in parts if isinstance(one, dict) for pair in one.items())
         return {name: value for name, value in pairs if value is not None}
 
+    @property
+    def cut_by(self) -> str | None:
+        """The last reason that it gives why a text ended, if that is then perhaps not whole; else None."""
+        parts = [self.value] if self.events is None else [one.data for one in self.events]
+        told = [reason for reason in _list_reasons(parts) if read_ending(reason) != "unknown"]
+        return told[-1] if told and read_ending(told[-1]) in ("cut", "broken") else None
+
+
+def _list_reasons(value: Any) -> list[str]:
+    """Return why texts ended, by all fields of JSON that tell it, in order."""
+    if isinstance(value, list):
+        return [reason for item in value for reason in _list_reasons(item)]
+    if not isinstance(value, dict):
+        return []
+    inner = [reason for item in value.values() for reason in _list_reasons(item)]
+    own = [told for name, told in value.items() if name.lower().replace("_", "") in _REASONS]
+    if isinstance(details := value.get("incomplete_details"), dict):  # OpenAI's Responses
+        own.append(details.get("reason"))
+    return inner + [told for told in own if isinstance(told, str)]
+
 
 async def receive_answer(
     response: httpx2.Response, url: str, secrets: Sequence[str], json_events: bool
@@ -79,30 +103,27 @@ async def receive_answer(
         ModelError: it is too long, tells an error amid a stream, or is packed in a way that nobody asked for.
     """
     redaction = make_redaction(*secrets)
-    status, pause = response.status_code, read_pause(response.headers)
     location = next((response.headers[name] for name in _LOCATIONS if name in response.headers), None)
-    if 300 <= status < 400:
+    answer = HttpAnswer(
+        response.status_code, "", redaction, location=location, pause=read_pause(response.headers)
+    )
+    if 300 <= answer.status < 400:
         await response.aclose()
-        return HttpAnswer(status, "", redaction, location=location, pause=pause)
+        return answer
     kind = response.headers.get("Content-Type", "").lower()
     whole = decode_text(await read_body(response, url, redaction), response.headers)
     if kind.startswith("text/event-stream") or _looks_like_events(whole):
         events = tuple(_iterate_events(whole, url, redaction, json_events))
-        return HttpAnswer(
-            status, "", redaction, events=_decode_texts(events, redaction), location=location, pause=pause
-        )
+        return replace(answer, events=_decode_texts(events, redaction))
     parts = _read_parts(whole, url, redaction)
     if parts is not None:
-        return HttpAnswer(status, "", redaction, events=parts, location=location, pause=pause)
-    text = redaction.text(whole)
+        return replace(answer, events=parts)
+    answer = replace(answer, text=redaction.text(whole))
     try:
-        value, is_json = _read_value(text, redaction), True
+        return replace(answer, value=_read_value(answer.text, redaction), is_json=True)
     except ValueError:
-        value, is_json = None, False
-    lines = (
-        None if is_json else _read_lines(text, redaction, json_events or _OF_LINES.search(kind) is not None)
-    )
-    return HttpAnswer(status, text, redaction, value, is_json, lines, location, pause)
+        are_expected = json_events or _OF_LINES.search(kind) is not None
+        return replace(answer, events=_read_lines(answer.text, redaction, are_expected))
 
 
 def _looks_like_events(text: str) -> bool:
@@ -114,14 +135,16 @@ def _looks_like_events(text: str) -> bool:
 
 
 def _decode_texts(events: tuple[SentEvent, ...], redaction: Redaction) -> tuple[SentEvent, ...]:
-    """Return events whose data are all texts of JSON, with quotation marks, as those texts."""
-    if not all(isinstance(one.data, str) and one.data.startswith('"') for one in events):
+    """Return events whose texts are all texts of JSON, with quotation marks, as those texts."""
+    if not all(one.data.startswith('"') for one in events if isinstance(one.data, str)):
         return events
     try:
-        texts = tuple(SentEvent(_read_value(one.data, redaction), one.name) for one in events)
+        return tuple(
+            SentEvent(_read_value(one.data, redaction), one.name) if isinstance(one.data, str) else one
+            for one in events
+        )
     except ValueError:
         return events
-    return texts if all(isinstance(one.data, str) for one in texts) else events
 
 
 def _read_parts(text: str, url: str, redaction: Redaction) -> tuple[SentEvent, ...] | None:

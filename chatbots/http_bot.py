@@ -9,37 +9,40 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Any
 from urllib.parse import urljoin
+from weakref import WeakKeyDictionary
 
 import httpx2
-from pydantic import AfterValidator, Field, model_validator
 
-from hallulab.agents.models.complaints import (
-    describe_redirect,
-    put_in_one_line,
-    read_complaint,
-    says_it_failed,
-)
-from hallulab.agents.models.endpoints import check_url
+from hallulab.agents.models.complaints import BUSY_STATUS, describe_redirect, put_in_one_line, read_complaint
 from hallulab.agents.models.receiving import JSON
 from hallulab.agents.models.unreachable import find_no_handle, name_trouble
-from hallulab.agents.models.wire_settings import VARIABLE, Query, check_headers
 from hallulab.chatbots.evidence import leave_evidence
 from hallulab.chatbots.http_answer import HttpAnswer, receive_answer
-from hallulab.chatbots.http_events import SentEvent, join_events
-from hallulab.chatbots.http_request import SAMPLE, TemplateValues, build_body, build_headers, render
-from hallulab.chatbots.json_paths import JmesPath, search
+from hallulab.chatbots.http_events import SentEvent, join_events, tells_failure
+from hallulab.chatbots.http_request import (
+    SAMPLE,
+    HttpOptions,
+    TemplateValues,
+    build_body,
+    build_headers,
+    render,
+)
+from hallulab.chatbots.json_paths import search
 from hallulab.chatbots.passages import read_passages
 from hallulab.chatbots.pipeline import failures_as_chatbot_errors
 from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, validate_reply
-from hallulab.scenarios.components import LeadsTo, read_options
+from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.transcript import Frozen, Message, Passage
+from hallulab.scenarios.transcript import Message, Passage, Step
+
+_log = logging.getLogger(__name__)
 
 KIND = "http"
 
@@ -51,69 +54,6 @@ _PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 8.0
 _SHORTEST_PAUSE_S = 0.1
 """A bot that wants to be asked at once, again and again, would keep this machine busy."""
-
-
-_EXPRESSION = re.compile(r"\{\{.*?\}\}")
-"""A template in an address."""
-
-
-def _check_place(url: str) -> str:
-    """Return an address whose path may be a template."""
-    if VARIABLE.search(url):
-        raise ValueError("a variable is filled in in `headers` alone")
-    check_url(_EXPRESSION.sub("x", url))
-    if "{{" in url.split("/", 3)[2]:
-        raise ValueError("no template stands in the place of the host")
-    return url
-
-
-def _check_own_headers(headers: dict[str, str]) -> dict[str, str]:
-    """Return headers, among them perhaps the content type, which no other kind of bot may set."""
-    check_headers({name: value for name, value in headers.items() if name.lower() != "content-type"})
-    return headers
-
-
-class HttpOptions(Frozen):
-    """Request to a bot, and places of the values in its answer."""
-
-    url: Annotated[str, AfterValidator(_check_place), LeadsTo("address")]
-    """The address that is asked; its path may have templates."""
-    method: Literal["POST", "GET", "PUT", "PATCH"] = "POST"
-    headers: Annotated[dict[str, str], AfterValidator(_check_own_headers), LeadsTo("header")] = Field(
-        default_factory=dict
-    )
-    """Headers: name → text, in which `${VARIABLE}` is the value of an environment variable, and the rest is a
-    template."""
-    query: Query = Field(default_factory=dict)
-    """Parameters of the address: name → template."""
-    body: Any = None
-    """The body: a structure whose texts are templates, or a template of the whole; None: there is none."""
-    reply: JmesPath | None = None
-    """Where the answer has the reply; None: the answer is the reply, as a text."""
-    passages: JmesPath | None = None
-    """Where it has what the bot read: a list of texts, or of objects with a text; None: nowhere."""
-    event: JmesPath | None = None
-    """Where each server-sent event has its piece of the reply; None: the data of an event is a piece."""
-    stateful: bool = False
-    """True if the bot keeps the conversation by its session and gets the last message alone."""
-    job: JmesPath | None = None
-    """Where an answer with status 202 has the address of the result; None: in the header `Location`."""
-    waiting: JmesPath | None = None
-    """Value that is true in an answer while the job goes on; None: the status 202 says so."""
-
-    @model_validator(mode="after")
-    def _belong_together(self) -> Self:
-        if self.method == "GET" and self.body is not None:
-            raise ValueError("`method: GET` has no body; put the message into `query`")
-        templates = [json.dumps(self.body), *self.query.values()]
-        named = next((found[0] for one in templates if (found := VARIABLE.search(one))), None)
-        if named is not None:
-            raise ValueError(
-                f"`{named}` would be sent as it stands: a variable is filled in in `headers` alone"
-            )
-        if self.body is None and not self.query:
-            raise ValueError('give a `body` with what was said, such as {message: "{{ message }}"}')
-        return self
 
 
 class HttpBot:
@@ -138,8 +78,16 @@ class HttpBot:
         """Cookies that the bot has set in this conversation."""
         self._answer: Mapping[str, Any] | None = {} if self._options.stateful else None
         """The fields of its last answer, if it keeps the conversation."""
-        sample = [Message(role="user", text=SAMPLE)]  # so that a wrong template is told before the run
-        self._build_request(TemplateValues.make(sample, self._session, self._answer))
+        # So that a wrong template is told before the run.
+        samples = [[Message(role="user", text=text)] for text in (SAMPLE, "When?")]
+        tried = [
+            self._build_request(TemplateValues.make(one, self._session, self._answer))[0] for one in samples
+        ]
+        if len({(str(one.url), str(one.headers), one.content) for one in tried}) == 1:
+            raise UsageError(
+                f"chatbot {KIND}: the request lacks what the user says: put `{{{{ message }}}}` or "
+                "`{{ history }}` into `body` or `query`."
+            )
 
     @property
     def remembers(self) -> bool:
@@ -159,16 +107,17 @@ class HttpBot:
             )
         if kept is None:
             with failures_as_chatbot_errors(()):
-                text, passages = await self._ask(history)
-            shown = None if passages is None else [one.model_dump(mode="json") for one in passages]
-            kept = recording.put(RECORDED, key, {"reply": text, "passages": shown})
+                kept = recording.put(RECORDED, key, await self._ask(history))
+        told = [f"The answer says that its text ended by `{kept['cut']}`."] if "cut" in kept else []
+        cut = tuple(Step(name="cut", text=one) for one in told)
         if kept["passages"] is None:
             query, steps = leave_evidence(history)
-            return Reply(text=kept["reply"], query=query, steps=steps)
-        return Reply(text=kept["reply"], passages=tuple(map(Passage.model_validate, kept["passages"])))
+            return Reply(text=kept["reply"], query=query, steps=(*steps, *cut))
+        passages = tuple(map(Passage.model_validate, kept["passages"]))
+        return Reply(text=kept["reply"], passages=passages, steps=cut)
 
-    async def _ask(self, history: Sequence[Message]) -> tuple[str, tuple[Passage, ...] | None]:
-        """Return the bot's reply and passages; None: it names none."""
+    async def _ask(self, history: Sequence[Message]) -> dict[str, Any]:
+        """Return what a recording keeps of an answer: reply, passages, and why it was cut, if it was."""
         url, limit = self._options.url, self._context.models.timeout_s
         request, secrets = self._build_request(TemplateValues.make(history, self._session, self._answer))
         try:
@@ -185,10 +134,26 @@ class HttpBot:
             words = read_complaint(answer.value) or put_in_one_line(answer.text)
             told = f": {words}" if words else "."
             raise ChatbotError(f"{url} refused the request with status {answer.status}{told}")
-        reply = self._read(answer)
+        text, passages = self._read(answer)
         if self._options.stateful:
             self._answer = answer.fields
-        return reply
+        self._warn_of_missing(passages is None)
+        shown = None if passages is None else [one.model_dump(mode="json") for one in passages]
+        cut = {} if answer.cut_by is None else {"cut": answer.redaction.text(put_in_one_line(answer.cut_by))}
+        return {"reply": text, "passages": shown, **cut}
+
+    def _warn_of_missing(self, is_missing: bool) -> None:
+        """Say once a run that none of the first answers has passages where they should be."""
+        path, missed = self._options.passages, _missed.setdefault(self._context.models, {})
+        if path is None:
+            return
+        missed[path] = missed.get(path, 0) + 1 if is_missing else _MOST_MISSED
+        if is_missing and missed[path] == _MOST_MISSED:
+            _log.warning(
+                "%s: its first %d answers have nothing at `%s` (the option `passages`). Replies without "
+                "passages are judged by the knowledge base.",
+                *(self._options.url, _MOST_MISSED, path),
+            )
 
     def _build_request(self, said: TemplateValues) -> tuple[httpx2.Request, list[str]]:
         options = self._options
@@ -216,7 +181,7 @@ class HttpBot:
         pause = _PAUSE_S
         while True:
             answer = await self._send(request, secrets)
-            if self._options.stateful or answer.status not in _BUSY:
+            if self._options.stateful or answer.status not in BUSY_STATUS:
                 return answer
             await asyncio.sleep(_choose_pause(answer, pause))
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -253,9 +218,8 @@ class HttpBot:
         if not isinstance(told, str) or not told:
             if not first:
                 return asked
-            where = (
-                "no header `Location`" if self._options.job is None else f"nothing at `{self._options.job}`"
-            )
+            job = self._options.job
+            where = "no header `Location`" if job is None else f"nothing at `{job}`"
             raise ChatbotError(
                 f"{self._options.url} accepted the request (status {answer.status}) and does not say where "
                 f"its result will be: there is {where}. Name the place in the option `job`."
@@ -301,12 +265,14 @@ class HttpBot:
         if events is not None:
             text = join_events(options.url, options.event, events)
             found = [search(options.passages, one.data) for one in events] if options.passages else []
-            passages = next((one for one in reversed(found) if one), None)
+            listed = [one for one in found if isinstance(one, list)]
+            # Tools are called one after another, and some services tell all again at the end.
+            several = {json.dumps(item, sort_keys=True): item for one in listed for item in one}
+            passages = [*several.values()] if listed else next((one for one in reversed(found) if one), None)
         else:
             self._check_whole(answer)
-            text, passages = self._read_text(answer), None
-        if options.passages is not None and events is None:
-            passages = search(options.passages, answer.value)
+            text = self._read_text(answer)
+            passages = None if options.passages is None else search(options.passages, answer.value)
         # Once more, because a key may have come in pieces, or with a thought amid it.
         reply = answer.redaction.text(validate_reply(options.url, text))
         return reply, None if passages is None else read_passages(options.url, passages, of_service=True)
@@ -348,36 +314,34 @@ class HttpBot:
                 f"{url} gave a web page{shown} and no reply. If it wants a login, send what that gives "
                 "in `headers`; else correct `url`."
             )
-        if says_it_failed(answer.value):
+        if tells_failure(answer.value):
             words = read_complaint(answer.value) or put_in_one_line(answer.text)
             raise ChatbotError(f"{url} answered with status {answer.status} and an error: {words}")
 
     def _read_text(self, answer: HttpAnswer) -> str:
-        if self._options.reply is not None:
-            found, place = search(self._options.reply, answer.value), f"`{self._options.reply}`"
-            if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
-                raise ChatbotError(
-                    f"{self._options.url}: its answer has a list of texts at {place} (the option `reply`). "
-                    f"Say what stands between them: `join(' ', {self._options.reply})`."
-                )
-            if not isinstance(found, str):
-                shown = put_in_one_line(answer.text)[:120]
-                raise ChatbotError(
-                    f"{self._options.url}: its answer has no text at {place} (the option `reply`): {shown!r}."
-                )
+        url, place = self._options.url, self._options.reply
+        if place is None and not answer.is_json:
+            return answer.text
+        found = answer.value if place is None else search(place, answer.value)
+        if isinstance(found, str):
             return found
-        if answer.is_json and not isinstance(answer.value, str):
-            shown = put_in_one_line(answer.text)[:120]
+        shown = put_in_one_line(answer.text)[:120]
+        if place is None:
+            raise ChatbotError(f"{url}: its answer is JSON: {shown!r}. Say where the reply is in `reply`.")
+        if isinstance(found, list) and found and all(isinstance(one, str) for one in found):
             raise ChatbotError(
-                f"{self._options.url}: its answer is JSON: {shown!r}. Say where the reply is in `reply`."
+                f"{url}: its answer has a list of texts at `{place}` (the option `reply`). Say what stands "
+                f"between them: `join(' ', {place})`."
             )
-        return answer.value if isinstance(answer.value, str) else answer.text
+        raise ChatbotError(f"{url}: its answer has no text at `{place}` (the option `reply`): {shown!r}.")
 
 
+_MOST_MISSED = 3
+"""Answers without passages, from a run's first one on, after which that is told."""
+_missed: WeakKeyDictionary[object, dict[str, int]] = WeakKeyDictionary()
+"""By run: such answers by the path of their passages; that many if one had some."""
 _REDIRECTED = "If that is the bot, give it in `url`; if it is a login, send what that gives in `headers`."
 _WHOLE_PAGE = re.compile(r"\s{0,64}<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
-_BUSY = frozenset({429, 503})
-"""Statuses of a bot that has not begun with the request."""
 _OF_BODY = frozenset({"content-type", "content-length", "transfer-encoding", "host"})
 _PRIVATE = re.compile(r"(?<=//)[^/]*@|\?.*", re.DOTALL)
 """User name, password and query of an address."""

@@ -17,14 +17,27 @@ DONE = frozenset({"[done]", "[end]"})
 
 _BESIDE = frozenset(
     [
-        *("arguments", "function", "human", "interpreter", "progress", "reasoning", "status", "think"),
-        *("thinking", "thought", "thoughts", "tool", "tools"),
+        *("arguments", "follow", "function", "human", "interpreter", "progress", "reasoning", "status"),
+        *(
+            "suggestion",
+            "suggestions",
+            "think",
+            "thinking",
+            "thought",
+            "thoughts",
+            "tool",
+            "tools",
+            "verbose",
+        ),
     ]
 )
-"""Words in the kind of an event whose text is no part of the reply: what the bot thinks, calls and finds."""
+"""Words in the kind of an event whose text is no part of the reply: what the bot thinks, calls, finds, and
+proposes to ask next."""
 _FAILED = frozenset({"error", "failed"})
 _LAST = frozenset({"complete", "completed", "done", "end", "final"})
 """Words in the kind of an event that may tell the whole reply again."""
+_ANEW = frozenset({"replace", "values"})
+"""Words in the kind of an event that tells the reply anew: Dify's moderation, LangGraph's state."""
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 _LONGEST_KIND = 100
 
@@ -50,18 +63,22 @@ def join_events(url: str, path: str | None, events: Sequence[SentEvent]) -> str:
         ChatbotError: none has a piece, or one says that the bot failed.
     """
     pieces = [one.data if path is None else search(path, one.data) for one in events]
-    if path is None and any(not isinstance(one, str) for one in pieces):
+    spoken = {one.name for one in events if isinstance(one.data, str)}
+    others = {one.name for one in events if not isinstance(one.data, str)}
+    if path is None and others and (not spoken or others & spoken):  # else, events of their own
         raise ChatbotError(f"{url}: its events are JSON. Say where each has its piece in `event`.")
     texts: list[str] = []
     for event, piece in zip(events, pieces, strict=True):
         kind = _read_kind(event)
-        if not (isinstance(piece, str) and piece):
-            if path is not None and (says_it_failed(event.data) or kind & _FAILED):
-                raise ChatbotError(f"{url} broke off its reply: {_read_failure(event.data)}")
-        elif kind & _BESIDE or piece.strip().lower() in DONE:
+        if path is not None and (tells_failure(event.data) or kind & _FAILED) and "tool" not in kind:
+            inner = event.data.get("response") if isinstance(event.data, Mapping) else None
+            told = read_complaint(inner or event.data)  # inner: OpenAI's `response.failed`
+            said = f": {put_in_one_line(piece)}" if isinstance(piece, str) and piece not in told else ""
+            raise ChatbotError(f"{url} broke off its reply: {told}{said}")
+        if not (isinstance(piece, str) and piece) or kind & _BESIDE or piece.strip().lower() in DONE:
             continue
-        elif "replace" in kind or (kind & _LAST and piece.startswith("".join(texts))):
-            texts = [piece]  # Dify's moderation takes back what was said before
+        if kind & _ANEW or (kind & _LAST and piece.startswith("".join(texts))):
+            texts = [piece]
         else:
             texts.append(piece)
     if path is not None and events and not texts:
@@ -72,9 +89,9 @@ def join_events(url: str, path: str | None, events: Sequence[SentEvent]) -> str:
     return join_pieces(texts)
 
 
-def _read_failure(data: Any) -> str:
-    inner = data.get("response") if isinstance(data, Mapping) else None  # OpenAI's `response.failed`
-    return read_complaint(inner or data)
+def tells_failure(data: Any) -> bool:
+    """Return whether JSON says of itself that it is an error, also as the result of an MCP tool does."""
+    return says_it_failed(data) or search("isError || result.isError", data) is True
 
 
 def _read_kind(event: SentEvent) -> frozenset[str]:

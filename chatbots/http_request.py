@@ -1,4 +1,4 @@
-"""The request to a bot over HTTP: templates, filled in with the dialogue.
+"""The request to a bot over HTTP: its options, and templates, filled in with the dialogue.
 
 Templates (`hallulab.chatbots.templates`) know `message` (the user's last message), `history` (a list of
 `{"role", "content"}`), `session` (another text for each conversation) and, of a bot that keeps the
@@ -12,12 +12,17 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlencode
 
-from hallulab.agents.models.wire_settings import HEADER, VARIABLE, read_secret
+from pydantic import AfterValidator, Field, model_validator
+
+from hallulab.agents.models.endpoints import check_url
+from hallulab.agents.models.wire_settings import HEADER, VARIABLE, Query, check_headers, read_secret
+from hallulab.chatbots.json_paths import JmesPath
 from hallulab.chatbots.templates import evaluate, fill_in_text
-from hallulab.scenarios.transcript import Message
+from hallulab.scenarios.components import LeadsTo
+from hallulab.scenarios.transcript import Frozen, Message
 
 _EXPRESSION = re.compile(r"\{\{((?:(?!\}\}|\{\{).)*)\}\}", re.DOTALL)
 """A text that is one expression: in a structure, its value may be of any kind."""
@@ -26,6 +31,68 @@ _FORM = "x-www-form-urlencoded"
 
 SAMPLE = 'It\'s "wet"\\\n{{ message }} ${HOME} \u2028'
 """A message that a template must bear."""
+
+_TEMPLATE = re.compile(r"\{\{.*?\}\}")
+"""A template in an address."""
+
+
+def _check_place(url: str) -> str:
+    """Return an address whose path may be a template."""
+    if VARIABLE.search(url):
+        raise ValueError("a variable is filled in in `headers` alone")
+    check_url(_TEMPLATE.sub("x", url))
+    if "{{" in url.split("/", 3)[2]:
+        raise ValueError("no template stands in the place of the host")
+    return url
+
+
+def _check_own_headers(headers: dict[str, str]) -> dict[str, str]:
+    """Return headers, among them perhaps the content type, which no other kind of bot may set."""
+    check_headers({name: value for name, value in headers.items() if name.lower() != "content-type"})
+    return headers
+
+
+class HttpOptions(Frozen):
+    """Request to a bot, and places of the values in its answer."""
+
+    url: Annotated[str, AfterValidator(_check_place), LeadsTo("address")]
+    """The address that is asked; its path may have templates."""
+    method: Literal["POST", "GET", "PUT", "PATCH"] = "POST"
+    headers: Annotated[dict[str, str], AfterValidator(_check_own_headers), LeadsTo("header")] = Field(
+        default_factory=dict
+    )
+    """Headers: name → text, in which `${VARIABLE}` is the value of an environment variable, and the rest is a
+    template."""
+    query: Query = Field(default_factory=dict)
+    """Parameters of the address: name → template."""
+    body: Any = None
+    """The body: a structure whose texts are templates, or a template of the whole; None: there is none."""
+    reply: JmesPath | None = None
+    """Where the answer has the reply; None: the answer is the reply, as a text."""
+    passages: JmesPath | None = None
+    """Where it has what the bot read: a list of texts, or of objects with a text; None: nowhere."""
+    event: JmesPath | None = None
+    """Where each server-sent event has its piece of the reply; None: the data of an event is a piece."""
+    stateful: bool = False
+    """True if the bot keeps the conversation by its session and gets the last message alone."""
+    job: JmesPath | None = None
+    """Where an answer with status 202 has the address of the result; None: in the header `Location`."""
+    waiting: JmesPath | None = None
+    """Value that is true in an answer while the job goes on; None: the status 202 says so."""
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> Self:
+        if self.method == "GET" and self.body is not None:
+            raise ValueError("`method: GET` has no body; put the message into `query`")
+        templates = [json.dumps(self.body), *self.query.values()]
+        named = next((found[0] for one in templates if (found := VARIABLE.search(one))), None)
+        if named is not None:
+            raise ValueError(
+                f"`{named}` would be sent as it stands: a variable is filled in in `headers` alone"
+            )
+        if self.body is None and not self.query:
+            raise ValueError('give a `body` with what was said, such as {message: "{{ message }}"}')
+        return self
 
 
 @dataclass(frozen=True)
@@ -98,8 +165,14 @@ def build_body(body: Any, said: TemplateValues, kind: str) -> str:
     """
     if isinstance(body, str):
         text = render(body, said)
-        if "json" in kind.lower():
-            _check_json(text)
+        try:
+            if "json" in kind.lower():
+                json.loads(text)
+        except ValueError as error:
+            raise ValueError(
+                f"the template makes no JSON ({error}); write `{{{{ message | tojson }}}}`, without "
+                "quotation marks around it, or give the body as a structure"
+            ) from error
         return text
     filled = fill_in(body, said)
     if _FORM in kind.lower():
@@ -115,16 +188,6 @@ def build_body(body: Any, said: TemplateValues, kind: str) -> str:
         return json.dumps(filled, ensure_ascii=False, allow_nan=False)
     except TypeError as error:  # an undefined value, or a function
         raise ValueError(f"a template makes no value that JSON has ({error})") from error
-
-
-def _check_json(text: str) -> None:
-    try:
-        json.loads(text)
-    except ValueError as error:
-        raise ValueError(
-            f"the template makes no JSON ({error}); write `{{{{ message | tojson }}}}`, without "
-            "quotation marks around it, or give the body as a structure"
-        ) from error
 
 
 def build_headers(

@@ -67,15 +67,13 @@ def find_misnamed(keys: Iterable[str]) -> str | None:
     >>> find_misnamed(["reply", "sourceDocuments"]), find_misnamed(["reply", "num_sources"])
     ('sourceDocuments', None)
     """
-    return next((key for key in sorted(keys) if _names_passages(key)), None)
-
-
-def _names_passages(key: str) -> bool:
-    name = re.sub(r"(?<=[a-z\d])(?=[A-Z])", "_", key).lower()
-    words = name.removesuffix("_list").removesuffix("_texts").strip("_").split("_")
-    if name.endswith("search_results") or find_near_name(key, ["passages"], _LEAST_ALIKE):
-        return True
-    return words[-1] in _OF_PASSAGES and words[0] not in _OF_OTHERS
+    for key in sorted(keys):
+        name = re.sub(r"(?<=[a-z\d])(?=[A-Z])", "_", key).lower()
+        words = name.removesuffix("_list").removesuffix("_texts").strip("_").split("_")
+        is_named_so = words[-1] in _OF_PASSAGES and words[0] not in _OF_OTHERS
+        if is_named_so or name.endswith("search_results") or find_near_name(key, ["passages"], _LEAST_ALIKE):
+            return key
+    return None
 
 
 _LEAST_ALIKE = 0.85
@@ -165,8 +163,11 @@ def _read_fields(bot: str, number: int, given: Mapping[str, Any], of_service: bo
     fields = {key: value[key] for key in ("id", "score", "topic") if value.get(key) is not None}
     if isinstance(fields.get("id"), int):
         fields["id"] = str(fields["id"])
-    if of_service:
-        fields = {key: item for key, item in fields.items() if _is_readable(key, item)}
+    if of_service:  # others of its fields are called like ours, too
+        score = fields.get("score")
+        is_number = isinstance(score, int | float) and math.isfinite(score)
+        readable = {"score": is_number, "id": isinstance(fields.get("id"), str)}
+        fields = {key: item for key, item in fields.items() if readable.get(key)}
     return {**fields, "text": value[name], **({} if document is None else {"document": document})}
 
 
@@ -187,13 +188,6 @@ def _open_holder(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _holds(value: Mapping[str, Any], key: str) -> bool:
     return isinstance(value.get(key), Mapping) and FOREIGN not in value[key]
-
-
-def _is_readable(key: str, value: object) -> bool:
-    """Return whether a service's field can be one of ours."""
-    if key == "score":
-        return isinstance(value, int | float) and math.isfinite(value)
-    return key == "id" and isinstance(value, str)
 
 
 def read_citations(bot: str, sources: Mapping[str, Any]) -> tuple[tuple[Passage, ...], tuple[str, ...]]:
@@ -237,17 +231,10 @@ _QUOTES = (*TEXTS, "cited_text", "quote")
 """Keys of a cited text; the first that is there counts."""
 
 _OF_REPLY = frozenset(
-    {
-        "start",
-        "end",
-        "start_index",
-        "end_index",
-        "start_char",
-        "end_char",
-        "startIndex",
-        "endIndex",
+    [
+        *("start", "end", "start_index", "end_index", "start_char", "end_char", "startIndex", "endIndex"),
         "segment",
-    }
+    ]
 )
 """Keys of a citation that is about a place of the reply: its `text` is the reply's own, and no evidence."""
 

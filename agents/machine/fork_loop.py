@@ -78,13 +78,15 @@ def main(loop: str, worker: str) -> None:
         print(json.dumps({"fatal": getattr(error, "sentence", None) or frame.reason_of(error)}), file=told)
         told.close()
         return
-    gc.enable()
-    gc.collect()
     shares = stock.list_shared()
+    if shares:
+        gc.collect()  # garbage may hold them
+        shares = stock.list_shared()
     print(json.dumps({"ready": True, "shares": shares}), file=told, flush=True)
     if shares:
         return
     gc.freeze()  # a fork that collects garbage would else copy all that the import made
+    gc.enable()
     _set_of_linux(PR_SET_CHILD_SUBREAPER, 1)
     kept = {number: signal.signal(number, signal.SIG_IGN) for number in _STOPS}
     living = _Living()

@@ -96,7 +96,7 @@ class _Fork:
         self._alive = alive
         self._code: int | None = None
         self._reading = threading.Lock()
-        weakref.finalize(self, alive.close)
+        weakref.finalize(self, alive.close).atexit = False  # a thread may wait for it then
         self.output, self.errors = os.fdopen(output, "rb"), os.fdopen(errors, "rb")
 
     def kill(self) -> None:

@@ -157,18 +157,10 @@ class GuardedBot:
         )
         behind = work.replies[outcome.shown or 0]  # of a withheld one, the first
         assert behind is not None
-        steps = (
-            *work.steps,
-            Step(name="guard", text=make_readable(record)),
-            Step(name=STEP, text=record.model_dump_json()),
-        )
-        return Reply(
-            text=outcome.text,
-            query=behind.query,
-            passages=behind.passages,
-            steps=steps,
-            calls=tuple(work.calls),
-        )
+        work.steps.append(Step(name="guard", text=make_readable(record)))
+        work.steps.append(Step(name=STEP, text=record.model_dump_json()))
+        changed = {"text": outcome.text, "steps": tuple(work.steps), "calls": tuple(work.calls)}
+        return behind.model_copy(update=changed)
 
     async def _ask(self, history: Sequence[Message]) -> Reply:
         """Return the wrapped chatbot's reply with its evidence, which is judged next."""

@@ -133,16 +133,11 @@ def word_escalation(attempts: Sequence[Attempt], threshold: float | None, tags: 
     quoted = ", ".join(f"“{span.text}”" for span in first.spans or ())
     said = f"H = {first.score:.2f} reaches {format_threshold(threshold)}{about}"
     said += f": unsupported is {quoted}" if quoted else ""
-    again = [_again(attempt) for attempt in attempts[1:]]
+    again = []
+    for attempt in attempts[1:]:
+        failed = "the chatbot failed" if attempt.reply is None else "the reply could not be judged"
+        again.append(f"{failed} ({attempt.error})" if attempt.score is None else f"H = {attempt.score:.2f}")
     return f"{said}; made again, {' and then '.join(again)}" if again else said
-
-
-def _again(attempt: Attempt) -> str:
-    if attempt.reply is None:
-        return f"the chatbot failed ({attempt.error})"
-    if attempt.score is None:
-        return f"the reply could not be judged ({attempt.error})"
-    return f"H = {attempt.score:.2f}"
 
 
 def make_readable(record: GuardRecord) -> str:

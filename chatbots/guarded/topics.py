@@ -87,7 +87,8 @@ def _why(
 ) -> str | None:
     for place, said in stems:
         for word in topic.words:
-            if _holds(said, _collect_stems(word)):
+            phrase = _collect_stems(word)
+            if phrase and any(said[at : at + len(phrase)] == phrase for at in range(len(said))):
                 return f"{word!r} in the {place}"
     labelled = next((passage.id for passage in passages if passage.topic == name), None)
     return None if labelled is None else f"the label of passage {labelled}"
@@ -95,12 +96,6 @@ def _why(
 
 def _collect_stems(text: str) -> list[str]:
     return [read_word(spelling).stem for spelling in TOKEN.findall(text)]
-
-
-def _holds(text: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Return whether the words of a phrase stand in a text, one after the other."""
-    length = len(phrase)
-    return length > 0 and any(text[at : at + length] == phrase for at in range(len(text) - length + 1))
 
 
 async def choose_topic_by_model(

@@ -139,6 +139,18 @@ def of_dspy(history):
 class HumanMessage:
     type, content = "human", "When?"
 
+class ToolMessage:
+    type, content = "tool", "At 9."
+
+class AIMessageChunk:
+    type, content = "AIMessageChunk", "At 7."
+
+def of_a_tool(history):
+    return ToolMessage()
+
+def of_a_chunk(history):
+    return AIMessageChunk()
+
 class BlockMessage:
     type = "ai"
     def __init__(self, *content):
@@ -322,7 +334,7 @@ async def test_documents_of_libraries_and_services_are_passages(
     [
         *((one, ["Opens at 8."]) for one in ("of_a_dataclass", "of_slots", "of_a_named_tuple")),
         *((one, ["Opens at 8."]) for one in ("of_a_response", "of_dspy")),
-        *((one, []) for one in ("of_a_message", "of_a_user_string", "of_blocks")),
+        *((one, []) for one in ("of_a_message", "of_a_chunk", "of_a_user_string", "of_blocks")),
     ],
 )
 async def test_objects_of_classes_and_libraries_are_answers(attribute: str, passages: list[str]) -> None:
@@ -367,6 +379,7 @@ def test_a_target_that_cannot_be_had_is_found_before_the_first_message(target: s
         ("pool_bot:misnames_again", "returned `retrieved_contexts`, which is not read. Call it `passages`"),
         ("pool_bot:misnamed_object", "returned `sources`, which is not read. Call it `passages`"),
         ("pool_bot:of_the_user", "returned <pool_bot.HumanMessage object at .*>, not a text"),
+        ("pool_bot:of_a_tool", "returned <pool_bot.ToolMessage object at .*>, not a text"),
         ("pool_bot:empty", "the bot's reply is empty"),
         ("pool_bot:unseen", "the bot's reply is empty"),
         ("pool_bot:loose", "`passages` is a str, not a list"),

@@ -12,6 +12,7 @@ from hallulab.chatbots.evidence import lacks_evidence
 from hallulab.chatbots.protocol import ChatbotError
 from hallulab.scenarios.errors import UsageError
 from tests.chatbots.http_service import OPENS, URL, Service, accepted, ask, make, say, stream
+from tests.chatbots.stage import LATER
 
 
 async def test_passages_are_read_where_they_are() -> None:
@@ -34,6 +35,8 @@ async def test_events_of_texts_in_json_are_those_texts() -> None:
     assert (await ask(Service(stream('data: "It opens"', "", 'data: " at \\u0037."', "")))).text == (
         "It opens at 7."
     )
+    chain = stream("event: metadata", 'data: {"run": 1}', "", "event: data", 'data: "It opens"', "")
+    assert (await ask(Service(chain))).text == "It opens"
     begun = stream("event: data", 'data: "It opens"', "", "event: end", "data:", "")
     assert (await ask(Service(begun), event="@")).text == "It opens"
     assert (await ask(Service(stream('data: "At 7"', "", "data:  it opens.", "")))).text == '"At 7" it opens.'
@@ -70,6 +73,45 @@ async def test_events_are_joined_and_have_passages() -> None:
     assert (reply.text, [one.text for one in reply.passages]) == ("It opens at 7.", ["Opens at 7."])
 
 
+async def test_passages_of_all_events_are_there_once() -> None:
+    events = say(
+        '{"docs": ["A."]}', '{"delta": "It opens at 7."}', '{"docs": ["A.", "B."]}', '{"docs": "C."}'
+    )
+    reply = await ask(Service(events), event="delta", passages="docs")
+    assert [one.text for one in reply.passages] == ["A.", "B."]
+    none = await ask(Service(say('{"docs": [], "delta": "It opens at 7."}')), event="delta", passages="docs")
+    assert not lacks_evidence(none)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({**OPENS, "choices": [{"finish_reason": "length"}]}, "length"),
+        ({**OPENS, "candidates": [{"finishReason": "SAFETY"}]}, "SAFETY"),
+        ({**OPENS, "incomplete_details": {"reason": "max_output_tokens"}}, "max_output_tokens"),
+        ({**OPENS, "messages": [{"stop_reason": "max_tokens"}, {"stop_reason": "end_turn"}]}, None),
+        ({**OPENS, "finish_reason": "blue"}, None),
+        (say('{"answer": {"text": "It opens"}}', '{"done_reason": "length"}'), "length"),
+    ],
+)
+async def test_a_reply_that_was_cut_is_told(answer: Any, reason: str | None) -> None:
+    reply = await ask(Service(answer), event="answer.text")
+    told = [step.text for step in reply.steps if step.name == "cut"]
+    assert told == ([] if reason is None else [f"The answer says that its text ended by `{reason}`."])
+
+
+async def test_a_path_that_finds_no_passages_is_told_once_a_run(caplog: pytest.LogCaptureFixture) -> None:
+    mute, other = (
+        make(Service(), passages="docs"),
+        make(Service(OPENS, {**OPENS, "docs": []}, OPENS), passages="docs"),
+    )
+    for bot in (mute, other):
+        for _ in range(5):
+            await bot.reply(LATER)
+    told = "its first 3 answers have nothing at `docs` (the option `passages`). Replies without passages are"
+    assert [one.getMessage() for one in caplog.records] == [f"{URL}: {told} judged by the knowledge base."]
+
+
 async def test_events_of_plain_text_keep_their_spaces() -> None:
     events = stream("data: It opens", "", "data:  at", "data: 7.")
     assert (await ask(Service(events))).text == "It opens at\n7."
@@ -92,6 +134,7 @@ async def test_events_of_plain_text_keep_their_spaces() -> None:
         ({"mood": "tired"}, r"no text at `answer.text` \(the option `reply`\): '.*tired.*'"),
         ({"error": "tired", **OPENS}, "answered with status 200 and an error: tired"),
         ({"success": False, **OPENS}, "answered with status 200 and an error"),
+        ({"result": {"isError": True, "message": "tired"}, **OPENS}, "status 200 and an error: tired"),
         (httpx2.Response(200, text="<html>"), r"gave a web page and no reply\."),
         (httpx2.Response(204), r"gave an empty answer \(status 204\)"),
         (

@@ -68,6 +68,7 @@ async def test_a_template_of_the_whole_body_escapes_what_was_said() -> None:
         ({"reply": "answer["}, r"'answer\[' is no JMESPath"),
         ({"method": "GET", "body": MESSAGE}, "`method: GET` has no body; put the message into `query`"),
         ({"method": "GET"}, "give a `body` with what was said"),
+        ({"body": {"message": "Hello"}}, r"the request lacks what the user says: .* `\{\{ message \}\}`"),
         ({"url": "chat"}, "'chat' is no address"),
         ({"url": "wss://a.example/chat"}, "is a websocket, which is not spoken here"),
         ({"url": "http://127.0.0.1/${SHOP}"}, "a variable is filled in in `headers` alone"),
@@ -246,7 +247,8 @@ async def test_a_job_may_lead_to_its_result_at_the_same_host_alone() -> None:
 
 async def test_a_busy_bot_is_asked_again() -> None:
     busy = httpx2.Response(429, headers={"Retry-After": "0"})
-    assert (await ask(Service(busy, busy, OPENS))).text == "It opens at 7."
+    full = httpx2.Response(529, headers={"Retry-After": "0"})
+    assert (await ask(Service(busy, full, OPENS))).text == "It opens at 7."
 
 
 async def test_a_bot_that_never_answers_runs_into_the_time_limit() -> None:

@@ -70,6 +70,22 @@ def speak(kind: str, key: str = "type", name: str = "delta") -> list[SentEvent]:
         ),
         # Gradio tells all again at the end.
         ("[0]", [SentEvent([SAID], "generating"), SentEvent([SAID], "complete")]),
+        # LangGraph's state begins with what the user said.
+        ("m[-1]", [SentEvent({"m": ["When?"]}, "values"), SentEvent({"m": ["When?", SAID]}, "values")]),
+        # Coze proposes what to ask next.
+        (
+            "content",
+            [
+                *speak("answer", name="content"),
+                SentEvent({"type": "answer", "content": SAID}, "conversation.message.completed"),
+                SentEvent({"type": "verbose", "content": "{}"}, "conversation.message.completed"),
+                SentEvent({"type": "follow_up", "content": "And on Sunday?"}),
+            ],
+        ),
+        # A failed tool is no failed bot.
+        ("delta", [SentEvent({"type": "tool-error", "error": "no water"}), *speak("text-delta")]),
+        # Texts, and what was found in an event of its own.
+        (None, [SentEvent([{"text": SAID}], "sources"), SentEvent("It opens"), SentEvent(" at 7.")]),
         # Dify's moderation takes back what was said.
         (
             "answer",
@@ -80,7 +96,7 @@ def speak(kind: str, key: str = "type", name: str = "delta") -> list[SentEvent]:
         ),
     ],
 )
-def test_thoughts_calls_and_marks_in_a_stream_are_no_reply(path: str, events: list[SentEvent]) -> None:
+def test_thoughts_calls_and_marks_in_a_stream_are_no_reply(path: str | None, events: list[SentEvent]) -> None:
     assert join_events(URL, path, events) == SAID
 
 
@@ -90,9 +106,17 @@ def test_thoughts_calls_and_marks_in_a_stream_are_no_reply(path: str, events: li
         {"type": "response.failed", "response": {"error": {"message": "no water"}}},
         {"type": "error", "errorText": "no water"},
         {"event": "error", "code": "internal", "message": "no water"},
+        {"error": "no water", "delta": " at"},
+        {"result": {"isError": True, "message": "no water"}},
     ],
 )
 def test_an_event_that_says_that_the_bot_failed_breaks_the_reply_off(data: dict[str, Any]) -> None:
     events = [*speak("text-delta"), SentEvent(data)]
     with pytest.raises(ChatbotError, match=f"{URL} broke off its reply: no water"):
         join_events(URL, "delta", events)
+
+
+def test_an_error_in_the_place_of_a_piece_is_no_piece() -> None:
+    events = [*speak("item", name="content"), SentEvent({"type": "error", "content": "no water"})]
+    with pytest.raises(ChatbotError, match=f"{URL} broke off its reply: error: no water"):
+        join_events(URL, "content", events)
