@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from math import isnan
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hallulab.scenarios.chats.cells import unpack_cell
 from hallulab.scenarios.chats.csv import read_cells
 from hallulab.scenarios.chats.evidence import are_names, extract_evidence
-from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, fold_name, place_in
+from hallulab.scenarios.chats.reading import AmbiguousNameError, Reading, fold_name, fold_names, place_in
 from hallulab.scenarios.chats.values import FormatError, read_json_values
 from hallulab.scenarios.datasets.jsonl import PassageInput, ReplyLine, build_labelled_reply
-from hallulab.scenarios.datasets.loader import SCHEMA, make_repeated_id_error
+from hallulab.scenarios.datasets.loader import SCHEMA, locate_quotations, make_repeated_id_error
 from hallulab.scenarios.datasets.offsets import LabelPlace, locate_labels
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import check_record
@@ -28,6 +27,7 @@ from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.files.tables import read_parquet_rows
 from hallulab.scenarios.labelled import LabelledData, LabelledReply
 from hallulab.scenarios.text.chunking import split_into_chunks
+from hallulab.scenarios.text.wording import shorten_line
 
 _UNLABELLED, _EMPTY = "unlabelled", "empty reply"
 
@@ -35,42 +35,42 @@ _ASKED = {"user": "question", "reply": "reply", "passages": "passages"}
 """Field of a reading → our name."""
 _REQUIRED = ("reply", "passages")
 
-_LABELS: Mapping[str, bool] = {
-    **dict.fromkeys(
-        ("label", "hallucinated", "hallucination", "is_hallucinated", "is_hallucination", "has_hallucination",
-         "hallucination_label", "unsupported", "unfaithful"),
-        True,
-    ),
-    **dict.fromkeys(
-        ("faithful", "is_faithful", "supported", "is_supported", "grounded", "is_grounded", "consistent",
-         "attributable", "is_attributable"),
-        False,
-    ),
+_FAULTS = ("hallucinated", "hallucination", "unsupported", "unfaithful", "ungrounded", "inconsistent")
+_MERITS = ("supported", "faithful", "grounded", "consistent", "attributable")
+_MEANS = {
+    "label": True, "hallucinationlabel": True, "overallsupported": False, "adherencescore": False,
+    **{
+        f"{start}{turn}{word}": (word in _FAULTS) != bool(turn)
+        for start in ("", "is", "has") for turn in ("", "not") for word in (*_FAULTS, *_MERITS)
+    },
 }  # fmt: skip
-"""Name of a label → whether its truth value `true` means a hallucination."""
-_MEANS = {fold_name(name): means for name, means in _LABELS.items()}
+"""Folded name of a label → whether its truth value `true` means a hallucination."""
 
 _TRUTH = {
-    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
-    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+    **dict.fromkeys(("true", "yes", "y", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "n", "0", "0.0"), False),
 }
 
-_WORDS: Mapping[str, bool] = {
-    **dict.fromkeys(
-        ("hallucinated", "hallucination", "unsupported", "not supported", "partially supported", "unfaithful",
-         "not faithful", "contradicted", "contradiction", "contradictory", "refuted", "ungrounded",
-         "not grounded", "baseless", "inconsistent", "fail"),
-        True,
-    ),
-    **dict.fromkeys(
-        ("supported", "fully supported", "faithful", "grounded", "consistent", "entailed", "entailment",
-         "not hallucinated", "no hallucination", "clean", "pass"),
-        False,
-    ),
-}  # fmt: skip
+_WORDS = {
+    **dict.fromkeys(("contradicted", "contradiction", "contradictory", "refuted", "baseless", "fail"), True),
+    **dict.fromkeys(("clean", "pass"), False),
+    **{
+        f"{turn}{word}": (word in _FAULTS) != bool(turn)
+        for turn in ("", "not ", "not a ", "no ", "non ")
+        for word in (*_FAULTS, *_MERITS, "hallucinations", "factual", "entailed", "entailment")
+    },
+    **{f"{part} {word}": True for part in ("partially", "partly") for word in (*_FAULTS, *_MERITS)},
+    **{f"fully {word}": word in _FAULTS for word in (*_FAULTS, *_MERITS)},
+}
 """Word of a label → whether it says that the reply is hallucinated."""
 
-_SPANS = ("spans", "labels", "hallucination_spans", "annotations")
+_SPANS = frozenset(
+    fold_names(
+        "spans labels annotations hallucination_spans hallucinated_spans unsupported_spans "
+        "hallucination_labels"
+    )
+)
+"""Folded names of spans; the last is that of a processed RAGTruth."""
 LETTUCEDETECT = frozenset(("prompt", "answer", "labels"))
 """Keys of a sample of LettuceDetect (`HallucinationSample`, versions 1 and 2)."""
 
@@ -88,6 +88,7 @@ def load_rows(path: Path) -> LabelledData:
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
     reading = Reading()
+    labels: dict[tuple[str, ...], bool | None] = {}
     for place, value in _read_values(path, reading):
         row = _rename(value, reading, f"{path}, {place}")
         if isinstance(row.get("reply"), str) and not row["reply"].strip():
@@ -102,6 +103,9 @@ def load_rows(path: Path) -> LabelledData:
         if reply.id in replies:
             raise make_repeated_id_error(path, number, reply.id)
         replies[reply.id] = reply
+        words = (reply.question, reply.reply, *(passage.text for passage in reply.passages))
+        if labels.setdefault(words, reply.label) is not reply.label:
+            reading.count("Rows that repeat a reply with another label, each of which counts")
     ours = all(set(names) <= set(ReplyLine.model_fields) for names in reading.taken.values())
     described = () if ours and not reading.unread else (f"Read as: {reading.describe()}.",)
     return LabelledData(tuple(replies.values()), dict(left_out), (*described, *reading.notes))
@@ -156,10 +160,8 @@ def rename_row(row: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
     if "passages" in ours:
         ours["passages"] = _read_passages(ours["passages"])
         _require_words(ours["passages"])
-    if (label := _find(row, _LABELS, "label")) is not None and not isinstance(row[label], bool):
+    if (label := _find(row, _MEANS, "label")) is not None:
         ours["label"] = _read_label(label, row[label], reading)
-    elif label is not None:
-        ours["label"] = row[label] == _MEANS[fold_name(label)]
     if (spans := _find(row, _SPANS, "spans")) is not None:
         ours["spans"] = _read_spans(ours.get("reply"), spans, row[spans], reading)
     for field, taken in (("label", label), ("spans", spans)):
@@ -221,15 +223,22 @@ def _require_words(passages: Any) -> None:
         )
 
 
-def _find(row: Mapping[str, Any], names: Iterable[str], what: str) -> str | None:
+def _fold_question(name: str) -> str:
+    """Return a folded name without its question mark: `Hallucinated?`."""
+    return fold_name(name).rstrip("?")
+
+
+def _find(row: Mapping[str, Any], names: Collection[str], what: str) -> str | None:
     """Return the name in a row that is one of `names` and has a value; None: there is none.
+
+    Args:
+        names: folded.
 
     Raises:
         FormatError: there are several.
     """
-    folded = set(map(fold_name, names))
-    there = [name for name in row if fold_name(name) in folded and row[name] not in (None, "")]
-    found = [name for name in there if not (isinstance(row[name], float) and isnan(row[name]))]
+    there = [name for name in row if _fold_question(name) in names and row[name] is not None]
+    found = [name for name in there if str(row[name]).strip() not in ("", "nan")]
     if len(found) > 1:
         raise FormatError(
             f"{' and '.join(f'`{name}`' for name in found)} could both be the {what}. Delete or rename one."
@@ -251,8 +260,9 @@ def _read_label(name: str, value: Any, reading: Reading) -> bool:
             f"{name}: {json.dumps(value, ensure_ascii=False)[:60]} is no label. Give `label`: true for a "
             "hallucinated reply, else false."
         )
-    means = _MEANS[fold_name(name)]
-    reading.note(f"`{name}`: true (1, yes) was read as {'' if means else 'not '}hallucinated.")
+    means = _MEANS[_fold_question(name)]
+    if not isinstance(value, bool):
+        reading.note(f"`{name}`: true (1, yes) was read as {'' if means else 'not '}hallucinated.")
     return truth == means
 
 
@@ -272,14 +282,12 @@ def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
         )
     if not isinstance(reply, str):
         return listed
-    _require_hallucinations(name, listed)
-    if not all(isinstance(one, Mapping) and {"start", "end"} <= one.keys() for one in listed):
-        return listed
-    given = [
-        LabelPlace(_read_offset(one["start"]), _read_offset(one["end"]), _get_text(one)) for one in listed
+    places = [_read_place(name, one) for one in listed]
+    _require_hallucinations(name, places)
+    _note_annotators(name, places, reading)
+    given = _locate_quotations(reply, name, places) or [
+        LabelPlace(one["start"], one["end"], _get_text(one)) for one in places
     ]
-    if not all(type(place.start) is type(place.end) is int for place in given):  # `True` is an int, too
-        return listed
     try:
         located = locate_labels(reply, given)
     except ValueError as error:
@@ -291,34 +299,88 @@ def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
             f"`{name}`: offsets were read as characters; some tools count an emoji twice. With the "
             "`text` of each span they can be checked."
         )
-    kinds = (next((one[key] for key in _KINDS if isinstance(one.get(key), str)), None) for one in listed)
+    kinds = (next((one[key] for key in _KINDS if isinstance(one.get(key), str)), None) for one in places)
     return [
         {"start": start, "end": end, **({"label": kind} if kind else {})}
         for (start, end), kind in zip(located.places, kinds, strict=True)
     ]
 
 
-def _require_hallucinations(name: str, spans: list[Any]) -> None:
+def _read_place(name: str, value: Any) -> dict[str, Any]:
+    """Return a span as an object with `start` and `end`, or with `text` alone: words of the reply.
+
+    Raises:
+        FormatError: it is neither, nor a pair of offsets, perhaps with a kind behind it.
+    """
+    match value:
+        case Mapping():
+            place = dict(value)
+        case [start, end, *kind] if len(kind) < 2:
+            place = {"start": start, "end": end} | dict(zip(("label",), kind, strict=False))
+        case str() if fold_name(name).endswith("spans"):  # of `labels`, it may be a word's tag
+            place = {"text": value}
+        case _:
+            place = {}
+    offsets = {key: _read_offset(place[key]) for key in ("start", "end") if key in place}
+    quoted = not offsets and fold_name(name).endswith("spans") and _get_text(place)
+    if not quoted and [type(one) for one in offsets.values()] != [int, int]:  # `True` is an int, too
+        written = json.dumps(value, ensure_ascii=False)
+        raise FormatError(
+            f"{name}: {shorten_line(written)} is no place in the reply. Give whole numbers `start` and `end` "
+            "of its characters, from 0."
+        )
+    return place | offsets
+
+
+def _locate_quotations(reply: str, name: str, spans: Sequence[Mapping[str, Any]]) -> list[LabelPlace]:
+    """Return the places of spans that only quote the reply; empty if they have offsets.
+
+    Raises:
+        FormatError: some have, or nobody knows which words a quotation is.
+    """
+    quoted = [str(_get_text(one)) for one in spans if "start" not in one]
+    for text, times in Counter(quoted).items():
+        if len(quoted) < len(spans) or reply.count(text) != times:
+            raise FormatError(
+                f"{name}: {text!r} stands {reply.count(text)} times in the reply, and is marked {times} "
+                "times without `start` and `end`. Give them."
+            )
+    found = locate_quotations(reply, quoted)
+    return [LabelPlace(*place, text) for place, text in zip(found, quoted, strict=True) if place]
+
+
+def _note_annotators(name: str, spans: Sequence[Mapping[str, Any]], reading: Reading) -> None:
+    for key in ("annotator", "annotator_id", "worker_id", "rater"):
+        if len({str(one[key]) for one in spans if key in one}) > 1:
+            reading.note(f"`{name}`: a place counts if one `{key}` marked it.")
+
+
+def _require_hallucinations(name: str, spans: Sequence[Mapping[str, Any]]) -> None:
     """Raise FormatError if a span says that its words are right, or how many thought that they are not."""
-    for key, value in [item for one in spans if isinstance(one, Mapping) for item in one.items()]:
+    for key, value in [item for one in spans for item in one.items() if item[0] not in _TEXTS]:
         said = _fold_word(value)
-        is_right = key in _KINDS and False in (_WORDS.get(said), _TRUTH.get(said))
-        means = None if key in _KINDS else _MEANS.get(fold_name(key))
-        if is_right or key in _SHARES or (means is not None and _TRUTH.get(said) is not means):
+        is_right = _WORDS.get(said) is False or said in _RIGHT
+        if key in _KINDS:
+            is_right = is_right or _TRUTH.get(said) is False
+        elif (means := _MEANS.get(fold_name(key))) is not None:
+            is_right = _TRUTH.get(said) is not means
+        if is_right or key in _SHARES:
             raise FormatError(
                 f"{name}: a span has `{key}` {json.dumps(value, ensure_ascii=False)[:40]}, so its words may "
                 "be right. Give only the places that are hallucinated, without it."
             )
 
 
-_SHARES = ("prob", "probability")
+_SHARES = ("prob", "probability", "votes", "agreement")
 """Keys of a span with the share of annotators who marked it (Mu-SHROOM)."""
 _KINDS = ("label", "label_type", "type", "category")
+_TEXTS = ("text", "quote")
+_RIGHT = frozenset(("o", "ok", "correct", "accurate", "right", "verified", "benign", "none"))
+"""Words of a span that is right, which say nothing as a label of a reply."""
 
 
 def _get_text(span: Mapping[str, Any]) -> str | None:
-    text = span.get("text", span.get("quote"))
-    return text if isinstance(text, str) else None
+    return next((span[key] for key in _TEXTS if isinstance(span.get(key), str)), None)
 
 
 def _read_offset(value: Any) -> Any:

@@ -80,10 +80,8 @@ async def run_bench(options: BenchOptions) -> Results:
         groups = set[str]().union(*(split.tested_groups for split in splits))
         measurable = [reply for reply in data if reply.group in groups]
         if not measurable:
-            raise UsageError(
-                f"{options.dataset}: no labelled reply is left to judge. Give each a `label` or `spans` "
-                "(docs/labelled-data.md)."
-            )
+            told = " ".join(("Give each a `label` or `spans` (docs/labelled-data.md).", *data.notes))
+            raise UsageError(f"{options.dataset}: no labelled reply is left to judge. {told}")
         tested = choose_replies(measurable, options.limit, experiment.seed)
         validation = CrossValidation(splits, tested, experiment.measured_at_once, options.quiet)
         rounds = _list_rounds(experiment, sweep)

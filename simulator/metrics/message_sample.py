@@ -84,6 +84,7 @@ class MessageSample:
         self.persona = np.array([numbers[own[0].user[:2]] for own in self.held], dtype=np.int64)
         """Number of each user's persona."""
         self._parts: dict[int, Parts] = {}
+        self._numbers: dict[str, tuple[Floats, Integers]] = {}
 
     @cached_property
     def vectors(self) -> Floats | None:
@@ -93,15 +94,22 @@ class MessageSample:
         return np.stack([self._vectors[text] for text in self.texts])
 
     def numbers(self, field: str) -> tuple[Floats, Integers]:
-        """Return a number for each message that a measure is about, and the place of its user."""
-        found = [
-            (number, place)
-            for place, own in enumerate(self.held)
-            for one in (own[:1] if field in _FIRST else own)
-            for number in one.counts[field]
-        ]
-        numbers, places = zip(*found, strict=True) if found else ((), ())
-        return np.array(numbers, dtype=np.float64), np.array(places, dtype=np.int64)
+        """Return a number for each message that a measure is about, and the place of its user.
+
+        Diversity is of texts alone, so the number of each is 0.
+        """
+        if field in _DIVERSITY:
+            return np.zeros(len(self.texts)), np.arange(len(self.texts))
+        if field not in self._numbers:
+            found = [
+                (number, place)
+                for place, own in enumerate(self.held)
+                for one in (own[:1] if field in _FIRST else own)
+                for number in one.counts[field]
+            ]
+            numbers, places = zip(*found, strict=True) if found else ((), ())
+            self._numbers[field] = np.array(numbers, dtype=np.float64), np.array(places, dtype=np.int64)
+        return self._numbers[field]
 
     def parts(self, size: int) -> Parts:
         """Return the parts of first messages in numbers of diversity, by part."""
@@ -111,15 +119,12 @@ class MessageSample:
 
     def measured(self, measure: Measure) -> tuple[int, int]:
         """Return the numbers of messages that a measure is about, and of their users."""
-        if measure.field in _DIVERSITY:
-            return len(self.texts), len(self.texts)
         numbers, places = self.numbers(measure.field)
         return len(numbers), len(np.unique(places))
 
     def personas(self, measure: Measure) -> int:
         """Return the number of personas whose messages a measure is about."""
-        places = np.arange(self.users) if measure.field in _DIVERSITY else self.numbers(measure.field)[1]
-        return len(np.unique(self.persona[places]))
+        return len(np.unique(self.persona[self.numbers(measure.field)[1]]))
 
     def reason(self, measure: Measure) -> str | None:
         """Say why a measure has no number; None: it has one."""

@@ -5,12 +5,13 @@ user. Intervals are over personas, each with the conversations of all its seeds,
 of all shares, of other numbers and of distances by the bootstrap. A distance of two
 samples of one source is not 0 either. So personas are permuted: as many as there are on each side are drawn
 from both together, without regard to whose they are, and the noise floor is the distance that 95% of these
-draws do not exceed.
+draws do not exceed. Who takes another one's place has as many messages there as that one: of more, some are
+drawn. Else simulated users of two turns would look less noisy beside people of twelve than they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -34,6 +35,7 @@ from hallulab.simulator.statistics.bootstrap import (
 from hallulab.simulator.statistics.differences import ALPHA
 from hallulab.simulator.statistics.intervals import (
     Floats,
+    Integers,
     Interval,
     Rounded,
     compute_share_interval,
@@ -47,6 +49,8 @@ PERMUTATIONS = 999
 _SEED = 20_261
 _TIE = 0.05
 """Distances are equal up to this share: users who are exchanged have other numbers of messages."""
+_CELLS = 1_000_000
+"""Largest number of weights in memory at once."""
 
 
 class Side(Frozen):
@@ -168,17 +172,13 @@ def compare_messages(
     """
     enough = [len(side.texts) for side in (run, *references) if len(side.texts) >= LEAST]
     size = min(enough, default=LEAST)
-    permutations = [(_pool_users(run, people), _permute_personas(run, people)) for people in references]
     rows = tuple(
         RealismRow(
             measure=measure.field,
             label=measure.label,
             by=measure.distance,
             run=_build_side(measure, run, size),
-            comparisons=tuple(
-                _compare_sides(measure, (run, people), permutation, size)
-                for people, permutation in zip(references, permutations, strict=True)
-            ),
+            comparisons=tuple(_compare_sides(measure, (run, people), size) for people in references),
         )
         for measure in MEASURES
     )
@@ -204,12 +204,7 @@ def summarize_reference(name: str, source: str, rows: Mapping[str, PeopleCompare
     )
 
 
-def _compare_sides(
-    measure: Measure,
-    sides: tuple[MessageSample, MessageSample],
-    permutation: tuple[MessageSample, Floats],
-    size: int,
-) -> PeopleCompared:
+def _compare_sides(measure: Measure, sides: tuple[MessageSample, MessageSample], size: int) -> PeopleCompared:
     run, people = sides
     distance, ci95, floor, p_value = None, None, None, None
     if all(side.reason(measure) is None for side in sides):
@@ -222,7 +217,7 @@ def _compare_sides(
         enough = all(explain_no_interval(side.personas(measure)) is None for side in sides)
         ci95 = compute_percentile_interval(drawn[1:]) if enough and distance is not None else None
         if distance is not None and measure.field not in IN_SAMPLES:
-            floor, p_value = _compute_noise_floor(measure, permutation, size, distance)
+            floor, p_value = _compute_noise_floor(measure, sides, size, distance)
     return PeopleCompared(
         people=_build_side(measure, people, size),
         distance=distance,
@@ -267,44 +262,65 @@ def _leave_out_personas(sample: MessageSample) -> Floats:
     return np.concatenate([np.ones((1, sample.users)), sample.persona != personas[:, None]])
 
 
-def _pool_users(run: MessageSample, people: MessageSample) -> MessageSample:
-    """Return the run's users and then people's, who share no persona with them."""
-    sides = (run, people)
-    joined = [
-        CountedMessages((f"{number}/{one.user[0]}", *one.user[1:]), one.counts, one.first_text)
-        for number, side in enumerate(sides)
-        for own in side.held
-        for one in own
-    ]
-    vectors = {
-        text: vector
-        for side in sides
-        if side.vectors is not None
-        for text, vector in zip(side.texts, side.vectors, strict=True)
-    }
-    return MessageSample(joined, vectors)
-
-
-def _permute_personas(run: MessageSample, people: MessageSample) -> Floats:
-    """Draw who is on the run's side, by persona: shape (`PERMUTATIONS`, users of both), 1 or 0."""
-    own, others = (len(np.unique(side.persona)) for side in (run, people))
-    chosen = np.tile(np.arange(own + others) < own, (PERMUTATIONS, 1))
-    drawn = np.random.default_rng(_SEED).permuted(chosen, axis=1)
-    persona = np.concatenate([run.persona, people.persona + own])
-    return drawn[:, persona].astype(np.float64)
-
-
 def _compute_noise_floor(
-    measure: Measure, permutation: tuple[MessageSample, Floats], size: int, distance: float
+    measure: Measure, sides: tuple[MessageSample, MessageSample], size: int, distance: float
 ) -> tuple[float | None, float | None]:
     """Return the distance that 95% of permutations do not exceed, and the p-value of a distance."""
-    pooled, own = permutation
-    found = compute_sample_distances(measure, (pooled, pooled), (own, 1 - own), size)
+    pooled, own = _pool_messages(measure, sides)
+    draws = _permute_personas(pooled.persona, own)
+    found = np.concatenate(
+        [compute_sample_distances(measure, (pooled, pooled), weights, size) for weights in draws]
+    )
     if not is_mostly_defined(found):
         return None, None
     defined = found[~np.isnan(found)]
     hits = int(np.count_nonzero(defined >= distance * (1 - _TIE)))
     return float(np.quantile(defined, 0.95, method="higher")), (hits + 1) / (len(defined) + 1)
+
+
+def _pool_messages(measure: Measure, sides: tuple[MessageSample, MessageSample]) -> tuple[MessageSample, int]:
+    """Return the messages of both sides as users of one message each, and how many personas are the run's.
+
+    The run's personas come first; those without a message that the measure is about are left out.
+    """
+    joined, vectors = list[CountedMessages](), dict[str, Floats]()
+    for number, side in enumerate(sides):
+        values, places = side.numbers(measure.field)
+        for at, (value, place) in enumerate(zip(values.tolist(), places.tolist(), strict=True)):
+            user = str(number), f"{side.persona[place]:09}", at
+            counts = {"questions": (0.0,), measure.field: (value,)}
+            joined.append(CountedMessages(user, counts, side.held[place][0].first_text))
+        if side.vectors is not None:
+            vectors |= zip(side.texts, side.vectors, strict=True)
+    return MessageSample(joined, vectors or None), sides[0].personas(measure)
+
+
+def _permute_personas(persona: Integers, own: int) -> Iterator[tuple[Floats, Floats]]:
+    """Draw `PERMUTATIONS` times which persona takes whose place, and yield weights of messages on both sides.
+
+    A place has as many messages as its own persona. Who takes it gives so many, drawn at random, or all, if
+    there are fewer, each of which weighs more then. Shape of each: (draws, messages).
+
+    Args:
+        persona: that of each message, from 0.
+        own: personas of the first side, which are the first ones.
+    """
+    generator = np.random.default_rng(_SEED)
+    sizes = np.bincount(persona)
+    shuffled = generator.permutation(len(persona))
+    order = shuffled[np.argsort(persona[shuffled], kind="stable")]
+    ranks = np.empty_like(persona)
+    ranks[order] = np.arange(len(persona)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows = max(1, _CELLS // len(persona))
+    for done in range(0, PERMUTATIONS, rows):
+        everybody = np.tile(np.arange(len(sizes)), (min(rows, PERMUTATIONS - done), 1))
+        places = generator.permuted(everybody, axis=1)
+        given = np.minimum(sizes[places], sizes)
+        first = generator.integers(0, sizes, size=places.shape)
+        drawn = (ranks + first[:, persona]) % sizes[persona] < given[:, persona]
+        weights = drawn * (sizes[places] / given)[:, persona]
+        of_run = weights * (places < own)[:, persona]
+        yield of_run, weights - of_run
 
 
 _BINS: tuple[tuple[str, str, tuple[int, ...]], ...] = (

@@ -213,7 +213,8 @@ def compute_detection_intervals(
 ) -> dict[str, Bounds | None]:
     """Compute the interval of each number that has values in `left_out`; None where it has none.
 
-    A number that is 0 or 1 is that of the groups with positives, or with negatives if these are fewer.
+    Groups with positives count, or those with negatives if these are fewer: of a hundred groups, a few with
+    positives say no more than as many.
     """
     trials = min(len(np.unique(sample.clusters[chosen])) for chosen in (sample.labels, ~sample.labels))
     found: dict[str, Bounds | None] = {}

@@ -198,7 +198,8 @@ def compute_share_interval(value: float, left_out: Floats, clusters: int | None 
 
     Args:
         left_out: the number without each cluster in turn; at least two.
-        clusters: which count as trials where the number is 0 or 1; None: all that are left out.
+        clusters: which count, as trials where the number is 0 or 1, and for degrees of freedom; None: all
+            that are left out.
     """
     if np.isnan(left_out).any():
         return None
@@ -207,7 +208,8 @@ def compute_share_interval(value: float, left_out: Floats, clusters: int | None 
         return 0.0, 1 - bound_one(clusters)
     if value >= 1 - _TIE:
         return bound_one(clusters), 1.0
-    return compute_t_interval(value, compute_jackknife_error(left_out), len(left_out) - 1, "logit")
+    freedom = max(min(clusters, len(left_out)) - 1, 1)
+    return compute_t_interval(value, compute_jackknife_error(left_out), freedom, "logit")
 
 
 def compute_plain_interval(value: float, left_out: Floats) -> Bounds | None:

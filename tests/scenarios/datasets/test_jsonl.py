@@ -103,7 +103,7 @@ def test_a_wrong_line_of_ours_is_refused(tmp_path: Path, change: dict[str, Any],
 )
 def test_only_whole_numbers_are_offsets(tmp_path: Path, change: dict[str, Any]) -> None:
     path = jsonl(tmp_path, {"reply": "Yes.", "passages": ["A."]} | change)
-    assert "input should be a valid" in refusal(load_labelled, path)
+    assert "is no place in the reply. Give whole numbers" in refusal(load_labelled, path)
 
 
 def test_a_file_has_no_parts(tmp_path: Path) -> None:

@@ -76,8 +76,28 @@ def test_our_own_names_say_nothing(tmp_path: Path) -> None:
                 ("hallucinated", 0, "0"),
                 ("is_supported", "yes", '"yes"'),
                 ("prob", 0.2, "0.2"),
+                ("votes", 1, "1"),
+                ("label", "O", '"O"'),
+                ("type", "correct", '"correct"'),
+                ("verdict", "supported", '"supported"'),
             )
         ),
+        *(
+            ({name: [place]}, f"{name}: {written} is no place in the reply. Give whole numbers `start`")
+            for name, place, written in (
+                ("labels", "O", '"O"'),
+                ("labels", 1, "1"),
+                ("spans", [0, 2, "x", "y"], '[0, 2, "x", "y"]'),
+                ("spans", {"start": 0}, '{"start": 0}'),
+                ("annotations", {"text": "6 euros"}, '{"text": "6 euros"}'),
+            )
+        ),
+        (
+            {"answer": "5 or 5 euros.", "spans": ["5"]},
+            "spans: '5' stands 2 times in the reply, and is marked 1 times without `start` and `end`.",
+        ),
+        ({"spans": ["7"]}, "spans: '7' stands 0 times in the reply"),
+        ({"spans": ["6", [6, 7]]}, "spans: '6' stands 1 times in the reply"),
         (
             {"annotations": [{"result": [{"value": {"start": 0, "end": 2}}]}]},
             "annotations: is written as by Label Studio. Give the `value` of each of its results:",
@@ -101,6 +121,12 @@ def test_a_row_that_can_be_read_in_two_ways_or_none_is_refused(
         ({"is_supported": 0}, True),
         ({"label": "SUPPORTED"}, False),
         ({"label": "not_supported"}, True),
+        ({"label": "non-hallucination"}, False),
+        ({"label": "Partially grounded"}, True),
+        ({"label": "fully faithful"}, False),
+        ({"Hallucinated?": "Y"}, True),
+        ({"not_hallucinated": "yes"}, False),
+        ({"adherence_score": False}, True),
     ],
 )
 def test_a_label_means_what_its_name_or_its_word_says(
@@ -111,9 +137,43 @@ def test_a_label_means_what_its_name_or_its_word_says(
 
 
 def test_how_a_number_was_read_as_a_label_is_told(tmp_path: Path) -> None:
-    assert load(tmp_path, ROW | {"label": 1}, ROW | {"label": 0}).notes[1:] == (
+    assert load(tmp_path, ROW | {"label": 1}).notes[1:] == (
         "`label`: true (1, yes) was read as hallucinated.",
     )
+
+
+def test_rows_that_differ_in_the_label_alone_are_told(tmp_path: Path) -> None:
+    data = load(tmp_path, ROW | {"label": True}, ROW | {"label": True}, ROW | {"label": False})
+    assert data.notes[1:] == ("Rows that repeat a reply with another label, each of which counts: 1.",)
+
+
+@pytest.mark.parametrize("blank", [" ", "nan", None])
+def test_a_blank_label_is_none(tmp_path: Path, blank: object) -> None:
+    data = load(tmp_path, ROW | {"label": True}, ROW | {"label": blank})
+    assert (len(data), data.left_out) == (1, {"unlabelled": 1})
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        {"spans": [[6, 13]]},
+        {"labels": [[6, 13, "HALL"]]},
+        {"spans": "[(6, 13)]"},
+        {"hallucination_spans": ["6 euros"]},
+        {"spans": [{"text": "6 euros"}]},
+        {"hallucination_labels": '[{"start": 6, "end": 13, "text": "6 euros", "implicit_true": false}]'},
+    ],
+)
+def test_a_place_may_be_a_pair_of_offsets_or_a_quotation(tmp_path: Path, spans: dict[str, Any]) -> None:
+    (reply,) = load(tmp_path, ROW | spans)
+    assert [(span.start, span.end) for span in reply.spans or ()] == [(6, 13)]
+
+
+def test_places_of_several_annotators_are_joined_and_it_is_told(tmp_path: Path) -> None:
+    spans = [{"start": start, "end": 13, "annotator": name} for start, name in ((6, "a"), (8, "b"))]
+    data = load(tmp_path, ROW | {"spans": spans})
+    assert [span.start for span in data[0].spans or ()] == [6, 8]
+    assert data.notes[1:] == ("`spans`: a place counts if one `annotator` marked it.",)
 
 
 def test_a_json_list_is_a_file_of_rows(tmp_path: Path) -> None:

@@ -182,6 +182,14 @@ def test_seeds_of_a_persona_are_exchanged_together() -> None:
     assert row.p_value == pytest.approx(1 / 3, abs=0.05)
 
 
+def test_who_takes_the_place_of_a_user_has_as_many_messages() -> None:
+    """Three messages, each a question or not by the toss of a coin, are all alike in a quarter of draws."""
+    people = sample(*(said("Why?", "ok", "Why?", "ok", persona=str(place)) for place in range(99)))
+    row = compared(sample(*(said("Why?", persona=one) for one in "abc")), people)["questions"]
+    assert row.distance == 0.5
+    assert row.p_value == pytest.approx(1 / 4, abs=0.05)
+
+
 def test_numbers_of_samples_have_no_noise_floor() -> None:
     found = compared(users(1, 2, 3), users(1, 2, 3))
     assert found["distinct_1"].distance == 0.0

@@ -186,6 +186,11 @@ def test_a_group_without_hallucinations_is_not_certain() -> None:
     )
 
 
+def test_the_unpaired_test_counts_in_standard_errors() -> None:
+    # Two that vary and six that do not: each of the 28 exchanges is as far; in turns only seven are.
+    assert compare_unpaired(ratios((0, 1), (6, 1)), ratios(*[(1, 1)] * 6), "rate").p_value == 1.0
+
+
 def test_the_unpaired_test_enumerates_or_draws_all_exchanges() -> None:
     one, other = ratios((1, 1), (1, 1), (0, 1)), ratios(*[(0, 1)] * 3)
     assert compare_unpaired(one, other, "rate").p_value == 0.4  # 8 of the 20 groups have both of one kind
