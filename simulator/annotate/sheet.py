@@ -304,7 +304,7 @@ def _find_scored(
     by = join_names(list(names)) if names and wanted is None else wanted or "a detector"
     raise UsageError(
         f"{folder.path} has no turn that {by} scored and localised. Have its turns judged: "
-        f"`hallulab detect {folder.path} --detectors NAME`."
+        f"`hallulab detect {quote(str(folder.path))} --detectors NAME`."
     )
 
 

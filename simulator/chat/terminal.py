@@ -10,6 +10,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 from hallulab.scenarios.errors import ReplayMiss, UsageError
@@ -108,7 +109,7 @@ async def _exchange(chat: LiveChat, message: str, show: Print) -> None:
             return
         show(render_reply(chat.key.chatbot, turn))
         if await _wait(_judge(chat, turn, show)) is None:
-            show(f"judging stopped: `hallulab detect {chat.folder.path}` goes on with it.")
+            show(f"judging stopped: `hallulab detect {quote(str(chat.folder.path))}` goes on with it.")
     except ReplyFailed as error:
         show(f"no reply: {render_one_line(str(error))}")
     except ReplayMiss as error:

@@ -134,7 +134,7 @@ class Commands(TyperGroup):
             # Typer shows nothing here: it takes for granted that rich has printed the help when it was made.
             typer.echo(ctx.get_help(), err=True)
             ctx.exit(2)
-        if len(args) > 1 and "--help" not in args and not args[1].startswith("-"):
+        if len(args) > 1 and not {"-h", "--help"} & set(args) and not args[1].startswith("-"):
             place = next((group[args[0]] for group in COMMANDS.values() if args[0] in group), None)
             if place is not None and place.reads_run:
                 require_run(Path(args[1]))

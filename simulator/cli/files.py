@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 import typer
@@ -82,7 +83,7 @@ def init_experiment(purpose: _FOR = "endpoint", out: _OUT = Path("experiment.yam
     if not is_there(described):
         texts[described] = render_schema("experiment")
     write_together(texts)
-    print_lines(f"{out}: read and edit it, then `hallulab run -c {out}`")
+    print_lines(f"{out}: read and edit it, then `hallulab run -c {quote(str(out))}`")
 
 
 add_command(init, "experiment", init_experiment)

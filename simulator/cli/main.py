@@ -33,6 +33,7 @@ app = typer.Typer(
     help="Simulated users talk to RAG chatbots, detectors judge every reply, and the run says which chatbot "
     "hallucinates least and which detector can be trusted to say so.",
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -141,6 +142,8 @@ def _expand_home_folders(arguments: Sequence[str]) -> list[str]:
         if argument == "--":
             break
         flag, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+        if value == "-" and "--save" not in (flag, *arguments[max(0, place - 1) : place]):
+            raise UsageError(f"{argument}: give the name of a file; none is read from a pipe or printed.")
         if value.startswith("~"):
             from hallulab.scenarios.files.data_files import expand_home  # pydantic comes with it
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -101,7 +102,7 @@ def _write_skeleton(options: InitOptions, directory: Path) -> None:
     write(directory)
     print_lines(
         f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
-        f"`hallulab run --scenario {directory}`"
+        f"`hallulab run --scenario {quote(str(directory))}`"
     )
 
 
@@ -139,7 +140,8 @@ def _tell(directory: Path, wanted: int, written: Written) -> None:
             if len(lines) > _SHOWN:
                 print_lines(f"  and {len(lines) - _SHOWN} more")
     print_lines(
-        f"read and correct scenario.yaml and personas.yaml, then `hallulab run --scenario {directory}`"
+        "read and correct scenario.yaml and personas.yaml, then "
+        f"`hallulab run --scenario {quote(str(directory))}`"
     )
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -218,7 +219,7 @@ def _save_baseline(run: RunFolder, file: Path) -> None:
         print_json(made.text())
     else:
         write_atomically(file, made.text())
-        print_lines(f"{file}: check a later run by `hallulab gate RUN --against {file}`")
+        print_lines(f"{file}: check a later run by `hallulab gate RUN --against {quote(str(file))}`")
     require_success(made.failures)
 
 

@@ -20,7 +20,7 @@ from hallulab.simulator.show.charts import (
 )
 from hallulab.simulator.show.columns import is_lacking
 from hallulab.simulator.show.document import Figures
-from hallulab.simulator.show.html import Tick, render_part
+from hallulab.simulator.show.html import Tick, render_part, shorten_name
 
 Chart = Callable[[Sequence[Row]], tuple[str, str] | None]
 """Returns a title and an SVG element, in which texts are escaped; None: there is nothing to draw."""
@@ -257,7 +257,7 @@ def _place_names(at: dict[str, float]) -> list[PlacedName]:
     ends: list[float] = []
     placed = []
     for name, x in sorted(at.items(), key=lambda item: item[1]):
-        text = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+        text = shorten_name(name, _LONGEST)
         half = len(text) * _LETTER / 2
         middle = min(max(x, half), WIDTH - half)
         line = next((line for line, end in enumerate(ends) if end + _LETTER <= middle - half), len(ends))

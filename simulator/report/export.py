@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from filecmp import cmp
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from hallulab.scenarios.chats.formats import find_format, list_written_formats
 from hallulab.scenarios.chats.parquet import FILE
 from hallulab.scenarios.chats.record import PARTS, SCENARIO
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.files.atomic import write_lines, write_whole_file, write_whole_folder
-from hallulab.scenarios.files.json_text import read_lines, replace_surrogates
+from hallulab.scenarios.files.atomic import write_whole_file, write_whole_folder
+from hallulab.scenarios.files.json_text import replace_surrogates
 from hallulab.scenarios.near_names import suggest_name
 from hallulab.scenarios.packs.pack_files import load_without_documents
-from hallulab.scenarios.text.wording import choose_noun, format_count
+from hallulab.scenarios.text.wording import format_count
 from hallulab.scenarios.transcript import Conversation, Turn, Verdict
 from hallulab.simulator.metrics.failures import FailureCounts, require_success
 from hallulab.simulator.metrics.hallucinations import index_by_detector
@@ -31,7 +33,7 @@ from hallulab.simulator.options.data import ExportOptions
 from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.outputs import refuse_overwriting
+from hallulab.simulator.records.outputs import check_outputs
 from hallulab.simulator.report.card import (
     choose_hub_licence,
     escape_text,
@@ -197,14 +199,15 @@ def export_chats(folder: RunFolder, format: str, wanted: ExportSelection, out: P
         raise UsageError(f"--format {format}: is read, not written. Give another one.")
     if not chat_format.for_training:
         wanted = replace(wanted, keep_duplicates=True)
-    refuse_overwriting(out, (*folder.files, folder.annotations, folder.path))
+    if chat_format.endings:
+        _check_out(format, chat_format.endings, folder, out)
     saved = folder.read_experiment()
     journals = folder.read_journals().current(saved)
     require_wanted(wanted, saved, journals, folder)
     counts = SelectionCounts()
     found = select_conversations(journals, saved, wanted, counts)
     if chat_format.endings:
-        with write_whole_file(out) as beside:
+        with _write_new(out) as beside:
             chat_format.write(beside, found, frozenset(wanted.without))
             _require_some(counts, folder)
     else:
@@ -217,6 +220,27 @@ def export_chats(folder: RunFolder, format: str, wanted: ExportSelection, out: P
                 (beside / "README.md").write_text(text, encoding="utf-8")
             _require_some(counts, folder)
     return counts
+
+
+def _check_out(format: str, endings: Sequence[str], folder: RunFolder, out: Path) -> None:
+    """Raise UsageError if a file cannot be written there, or its name ends as that of another format."""
+    check_outputs({"--out": out}, (*folder.files, folder.annotations))
+    others = {ending for name in list_written_formats() for ending in find_format(name).endings}
+    if out.suffix.lower() in {*others, ".gz"}.difference(endings):
+        raise UsageError(f"--out {out}: {format} is written as {endings[0]}. Correct --out, or --format.")
+
+
+@contextmanager
+def _write_new(out: Path) -> Iterator[Path]:
+    """Yield the path of a file that becomes `out`; with another content there, people may have edited it.
+
+    Raises:
+        UsageError: a file with another content is there.
+    """
+    with write_whole_file(out) as beside:
+        yield beside
+        if out.is_file() and out.stat().st_size and not cmp(beside, out, shallow=False):
+            raise UsageError(f"{out} is there already, with other content. Give another --out, or delete it.")
 
 
 def _require_some(counts: SelectionCounts, folder: RunFolder) -> None:
@@ -249,9 +273,7 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
             or has labels that somebody filled in.
         OperationalError: the detector failed on every reply that it judged.
     """
-    refuse_overwriting(out, (*folder.files, folder.annotations))
-    if detector is None:
-        _refuse_to_lose_labels(out)
+    _check_out(BENCH, (".jsonl", ".json"), folder, out)
     journals = folder.read_journals().current(folder.read_experiment())
     counts = Counter[str]()
 
@@ -275,27 +297,12 @@ def export_annotated(folder: RunFolder, detector: str | None, out: Path) -> Expo
             require_success(failures.find([], [] if detector is None else [detector]))
             raise _explain_nothing(folder, detector, counts[_LEFT_OUT])
 
-    write_lines(out, lines())
+    with _write_new(out) as beside, beside.open("wb") as file:
+        file.writelines(f"{replace_surrogates(line)}\n".encode() for line in lines())
     return ExportCounts(counts[_WRITTEN], counts[_LEFT_OUT], counts[_NOT_SCORED])
 
 
 _WRITTEN, _LEFT_OUT, _NOT_SCORED = "written", "left out", "not scored"
-
-
-def _refuse_to_lose_labels(path: Path) -> None:
-    """Raise UsageError if somebody has filled in labels in a file that is written anew without any."""
-    if not path.is_file():
-        return
-    labelled = 0
-    with suppress(UsageError):  # it is no file of labels
-        for _, line in read_lines(path):
-            if isinstance(line, Mapping):
-                labelled += line.get("label") is not None or bool(line.get("spans"))
-    if labelled:
-        raise UsageError(
-            f"{path} has labels on {labelled} {choose_noun(labelled, 'line')}. "
-            "Give another --out, or move it away."
-        )
 
 
 def _explain_nothing(folder: RunFolder, detector: str | None, left_out: int) -> UsageError:
@@ -303,7 +310,7 @@ def _explain_nothing(folder: RunFolder, detector: str | None, left_out: int) -> 
     if detector is not None and not left_out:
         return UsageError(
             f"{folder.path} has no scored verdicts of a detector {detector!r}. Make them with "
-            f"`hallulab detect {folder.path} --detectors NAME`, or correct --detector."
+            f"`hallulab detect {quote(str(folder.path))} --detectors NAME`, or correct --detector."
         )
     why = f"{left_out} have no evidence, or are empty" if left_out else "it has none yet"
     return UsageError(f"{folder.path} has no reply to export: {why}.")

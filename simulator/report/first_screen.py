@@ -166,7 +166,7 @@ def build_rows(
                    describe_verdict, warns=is_flagged)
             for at, name in enumerate(detectors)
         ),
-        Column("Flagged", "flagged", "turns of the conversation that some detector flags"),
+        Column("Flagged", "flagged", "scored turns of the conversation that some detector flags"),
     ]  # fmt: skip
     rows = [_build_row(one, detectors, address) for one in listed]
     some = f"The {len(rows)} worst of {conversations:,}" if len(rows) < conversations else "All"
@@ -184,7 +184,7 @@ def _build_row(one: WorstReply, detectors: Sequence[str], address: Address) -> d
         "name": f"{one.persona}, turn {one.number}",
         "chatbot": one.chatbot,
         "reply": _shorten(render_one_line(shown), LINE) or NOTHING,
-        "flagged": f"{one.flagged} of {one.turns}",
+        "flagged": f"{one.flagged} of {one.scored}" if one.scored else NOTHING,
         "address": address(one.conversation, one.turn.index),
         **{str(at): verdict for at, verdict in enumerate(one.verdicts)},
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from shlex import quote
 
 import numpy as np
 from datasketch import MinHash, MinHashLSH
@@ -81,7 +82,7 @@ def require_wanted(
             near = suggest_name(name, judged)
             raise UsageError(
                 f"{folder.path} has no verdicts of a detector {name!r}{near}. Make them with "
-                f"`hallulab detect {folder.path} --detectors NAME`, or correct {flag}."
+                f"`hallulab detect {quote(str(folder.path))} --detectors NAME`, or correct {flag}."
             )
     if wanted.audited and saved is not None and saved.lacks_simulated_user:
         how = "was imported" if saved.live is None else "was typed by a person"

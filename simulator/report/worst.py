@@ -42,7 +42,8 @@ class WorstReply:
     """Those on this turn, in the order of the detectors; None: there is none."""
     flagged: int
     """Turns of the conversation that some detector flags."""
-    turns: int
+    scored: int
+    """Turns of the conversation that some detector scored."""
 
     @property
     def flagging(self) -> int:
@@ -80,7 +81,7 @@ class WorstReplies:
             turn=conversation.turns[at],
             verdicts=tuple(found[at]),
             flagged=sum(rank[0] < 0 for rank in ranks),
-            turns=len(ranks),
+            scored=sum(any(one is not None and one.outcome == "scored" for one in own) for own in found),
         )
         insort(kept, reply, key=attrgetter("rank"))
         del kept[LISTED:]

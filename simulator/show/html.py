@@ -69,7 +69,11 @@ def _load_template(package: str, name: str) -> Template:
         loader=FunctionLoader(load),
     )
     environment.globals.update(
-        number=format_number, nothing=NOTHING, noun=choose_noun, paint=get_style_classes
+        number=format_number,
+        nothing=NOTHING,
+        noun=choose_noun,
+        paint=get_style_classes,
+        shorten=shorten_name,
     )
     return environment.get_template(name)
 
@@ -97,6 +101,12 @@ def escape_json(value: Any) -> Any:
 def get_style_classes(number: int) -> str:
     """Return the style classes of a name's place: six colours, then the same ones hollow and dashed."""
     return f"d{number % _COLOURS}" + (" hollow" if number // _COLOURS % 2 else "")
+
+
+def shorten_name(name: str, most: int) -> str:
+    """Return a name with at most so many characters; names that begin alike mostly differ at their ends."""
+    half = (most - 1) // 2
+    return name if len(name) <= most else f"{name[: most - 1 - half]}…{name[-half:]}"
 
 
 @dataclass(frozen=True)

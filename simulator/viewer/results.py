@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from shlex import join, quote
 
 from hallulab.scenarios.datasets.annotations import (
     AnnotatedTurns,
@@ -160,7 +161,7 @@ class CorrectedNumbers:
         if conversations > MOST:
             raise UsageError(
                 f"With more than {MOST:,} conversations, the corrected numbers are in the report: "
-                f"`hallulab report {folder.path}`."
+                f"`hallulab report {quote(str(folder.path))}`."
             )
         with self._working:
             judged = self._judge(folder)
@@ -249,7 +250,7 @@ class RunComparisons:
             return KnownComparison(None, "A run is being read for the first time. Load this page again soon.")
         large = [run for run in runs if run.updater.count().conversations > MOST]
         if large:
-            folders = " ".join(str(run.folder.path) for run in runs)
+            folders = join(str(run.folder.path) for run in runs)
             return KnownComparison(
                 None,
                 f"{large[0].name} has more than {MOST:,} conversations, which takes too long while somebody "

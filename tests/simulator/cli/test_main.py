@@ -99,12 +99,17 @@ def list_boxes(text: str) -> list[tuple[str, list[str]]]:
 def test_commands_stand_in_groups(hallulab: CommandLine) -> None:
     said = hallulab("--help").out
     groups = {
-        heading: re.findall(r"^  (\S+)  ", rows, re.MULTILINE)
+        heading: re.findall(r"^  (\S+(?:, \S+)?)  ", rows, re.MULTILINE)
         for heading, rows in re.findall(r"^(\S.*):\n((?:  .*\n?)+)", said, re.MULTILINE)
     }
-    assert groups.pop("Options") == ["--version", "--install-completion", "--show-completion", "--help"]
+    assert groups.pop("Options") == ["--version", "--install-completion", "--show-completion", "-h, --help"]
     assert groups == {heading: list(commands) for heading, commands in COMMANDS.items()}
     assert list(COMMANDS) == ["Start", "Run", "Read", "Measure detectors", "Data"]
+
+
+@pytest.mark.parametrize("command", [(), ("run",), ("report", "no-run"), ("init", "pack")])
+def test_the_short_flag_shows_the_same_help(hallulab: CommandLine, command: tuple[str, ...]) -> None:
+    assert hallulab(*command, "-h") == hallulab(*command, "--help")
 
 
 def test_without_a_command_the_help_is_shown(hallulab: CommandLine) -> None:

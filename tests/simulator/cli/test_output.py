@@ -139,6 +139,14 @@ def test_the_home_of_nobody_is_one_sentence(
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "command", [("judge", "-"), ("export", "runs/a", "--out", "-"), ("schema", "--out=-")]
+)
+def test_a_dash_is_no_file(code_and_error: CodeAndError, command: tuple[str, ...]) -> None:
+    said = f"error: {command[-1]}: give the name of a file; none is read from a pipe or printed.\n"
+    assert code_and_error(*command) == (2, said)
+
+
 def test_a_home_folder_is_found_as_a_shell_finds_it(
     code_and_error: CodeAndError, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

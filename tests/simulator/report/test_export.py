@@ -10,8 +10,9 @@ from hallulab.scenarios.datasets.rows import load_rows
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import GoldSpan, LabelledReply
 from hallulab.scenarios.transcript import Passage, Turn, Verdict
+from hallulab.simulator.options.groups import ExportSelection
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.report.export import ExportCounts, export_annotated
+from hallulab.simulator.report.export import BENCH, ExportCounts, export_annotated, export_run
 from tests.builders import conversation, scored, unscored
 from tests.kit.run_folders import write_run
 
@@ -93,15 +94,36 @@ def test_without_a_detector_nothing_is_labelled(tmp_path: Path) -> None:
     assert load_rows(out).left_out == {"unlabelled": 1}
 
 
-def test_labels_that_somebody_filled_in_are_not_written_over(tmp_path: Path) -> None:
-    folder, out = run(tmp_path, [("One.", PASSAGES), ("Two.", PASSAGES)]), tmp_path / "data.jsonl"
-    export_annotated(folder, None, out)
-    assert export_annotated(folder, None, out).written == 2
-    labelled = out.read_text().replace('"label": null', '"label": false', 1)
-    out.write_text(labelled)
-    with pytest.raises(UsageError, match=r"data\.jsonl has labels on 1 line\. Give another --out"):
-        export_annotated(folder, None, out)
-    assert out.read_text() == labelled
+def test_the_same_export_may_be_repeated(tmp_path: Path) -> None:
+    folder, out = run(tmp_path, [("One.", PASSAGES)]), tmp_path / "data.jsonl"
+    out.touch()  # as of mktemp
+    assert [export_annotated(folder, None, out).written for _ in range(2)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("format", "wanted"),
+    [(BENCH, ExportSelection()), (BENCH, ExportSelection(detector="d")), ("openai", ExportSelection())],
+)
+def test_a_file_with_another_content_is_not_written_over(
+    tmp_path: Path, format: str, wanted: ExportSelection
+) -> None:
+    out = tmp_path / "data.jsonl"
+    out.write_text("labelled by hand\n")
+    with pytest.raises(UsageError, match=r"data\.jsonl is there already, with other content\. Give another"):
+        export_run(run(tmp_path, [("One.", PASSAGES)], scored("c", 0)), format, wanted, out)
+    assert (out.read_text(), list(tmp_path.glob(".*"))) == ("labelled by hand\n", [])
+
+
+@pytest.mark.parametrize(
+    ("format", "name", "written"),
+    [(BENCH, "a.csv", ".jsonl"), ("csv", "a.parquet", ".csv"), ("openai", "a.jsonl.GZ", ".jsonl")],
+)
+def test_a_name_that_ends_as_that_of_another_format_is_refused(
+    tmp_path: Path, format: str, name: str, written: str
+) -> None:
+    folder = run(tmp_path, [("One.", PASSAGES)])
+    with pytest.raises(UsageError, match=rf"{name}: {format} is written as \{written}\. Correct --out"):
+        export_run(folder, format, ExportSelection(), tmp_path / name)
 
 
 @pytest.mark.parametrize(

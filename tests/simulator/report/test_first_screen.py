@@ -56,7 +56,7 @@ def test_a_conversation_is_as_bad_as_its_worst_reply() -> None:
     verdicts = [verdict("a", 1, 0), verdict("a", 4, 1), verdict("a", 2, 2, flags=False), verdict("b", 3)]
     found = worst_of(chats, verdicts)
     assert listed(found) == [("a", 2), ("b", 1)]
-    assert [(one.flagged, one.turns) for one in found.list_conversations()] == [(2, 3), (1, 1)]
+    assert [(one.flagged, one.scored) for one in found.list_conversations()] == [(2, 3), (1, 1)]
 
 
 def test_first_is_what_most_detectors_flag_then_the_score_of_the_first_then_of_the_next() -> None:
@@ -220,6 +220,19 @@ def test_rows_have_text_score_and_flag_of_each_detector() -> None:
     ]
     assert [row["address"] for row in rows] == ["#b-0", "#a-0"]
     assert [table.columns[3].warns(table.columns[3].of(row)) for row in rows] == [True, False]
+
+
+def test_flags_are_counted_of_scored_turns() -> None:
+    chats = [conversation("a", ["Free.", "No.", "Yes."], "one"), conversation("b", ["No."], "two")]
+    verdicts = [
+        verdict("a", 0.5),
+        unscored("a", 1),
+        verdict("a", 0.25, flags=False, turn=2),
+        unscored("b", 0),
+    ]
+    [_, table] = build_rows(worst_of(chats, verdicts, ["d"]), ["d"], address, 2)
+    assert isinstance(table, GroupedTable)
+    assert [row["flagged"] for row in table.groups[0]] == ["1 of 2", "–"]
 
 
 def test_rows_behind_the_first_ones_are_folded_away() -> None:

@@ -22,6 +22,15 @@ from hallulab.simulator.show.charts import (
     lay_out_dots,
     lay_out_narrowing,
 )
+from hallulab.simulator.show.html import shorten_name
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("support-bot-prompt", "support-bot-prompt"), ("support-bot-prompt-2", "support-b…-prompt-2")],
+)
+def test_names_that_begin_alike_are_told_apart(name: str, shown: str) -> None:
+    assert shorten_name(name, 19) == shown
 
 
 def test_an_open_axis_starts_at_zero() -> None:
