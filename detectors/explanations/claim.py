@@ -135,6 +135,11 @@ class ComparedSentence:
         return [item.end for item in self.items]
 
     @cached_property
+    def keys(self) -> frozenset[str]:
+        """Keys of the items."""
+        return frozenset(item.key for item in self.items)
+
+    @cached_property
     def main_words(self) -> Region:
         """Main words of the sentence (`choose_main_words`)."""
         return choose_main_words(self)
@@ -215,17 +220,24 @@ def choose_main_words(claim: ComparedSentence) -> Region:
     return widen_to_items(claim, first[0].start, first[-1].end)
 
 
-def list_unknown_words(claim: ComparedSentence, place: Region, known: frozenset[str]) -> list[str]:
-    """Return the content words of a stretch whose stems are not among `known`, each once, as written.
+def list_unknown_words(
+    claim: ComparedSentence, place: Region, known: frozenset[str], *, content: bool = True
+) -> list[str]:
+    """Return the words of a stretch whose stems are not among `known`, each once, as written.
 
-    Numbers and words of items are left out, but for names: items are compared by their values.
+    Numbers and words of items are left out, but for names: items are compared by their values. `can't` and
+    the like are, too: they stand for two words.
+
+    Args:
+        content: whether only content words are meant.
     """
     found = {
         token.stem: claim.text[token.start : token.end]
         for token in reversed(claim.inside(place))
-        if token.content
+        if (token.content or not content)
         and token.stem not in known | _HEADING | _AUXILIARIES
         and not token.stem[0].isdigit()
+        and not token.stem.endswith(("n't", "n’t"))
         and not _is_in_item(claim, token)
     }
     return [*found.values()][::-1]

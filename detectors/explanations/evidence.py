@@ -11,6 +11,8 @@ from functools import cached_property, lru_cache
 from math import log
 
 from hallulab.scenarios.text.items import Item, find_items, name_parts
+from hallulab.scenarios.text.languages import identify_language
+from hallulab.scenarios.text.numbers import list_word_values
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.text.words import TOKEN, read_word
 
@@ -146,8 +148,36 @@ class EvidenceIndex:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The stems of all words, those that say little included."""
-        return frozenset(token.stem for sentence in self.sentences for token in sentence.tokens)
+        """The stems of all words, those that say little included, and the units that signs stand for."""
+        stems = (token.stem for sentence in self.sentences for token in sentence.tokens)
+        return frozenset(stems).union(*(sentence.numbers for sentence in self.sentences))
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The sentences as written."""
+        return tuple(sentence.text for sentence in self.sentences)
+
+    @cached_property
+    def spellings(self) -> frozenset[str]:
+        """All words as written, in lower case."""
+        return frozenset(word.lower() for text in self.texts for word in TOKEN.findall(text))
+
+    @cached_property
+    def bare_numbers(self) -> frozenset[str]:
+        """Keys of the numbers without a known unit."""
+        return frozenset(
+            item.key for sentence in self.sentences for item in sentence.items if item.kind == "number"
+        )
+
+    @cached_property
+    def language(self) -> str | None:
+        """Code of the language; None: not known."""
+        return identify_language(" ".join(self.texts))
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """All words, numbers by their value in this language."""
+        return frozenset(list_word_values(" ".join(self.texts), self.language or "en"))
 
     @cached_property
     def _by_stem(self) -> Holders:

@@ -16,8 +16,14 @@ from hallulab.detectors.explanations.claim import (
     list_unknown_words,
     read_claim,
 )
-from hallulab.detectors.explanations.evidence import Sentence, collect_content_stems, read_evidence
+from hallulab.detectors.explanations.evidence import (
+    Sentence,
+    collect_content_stems,
+    read_evidence,
+    read_tokens,
+)
 from hallulab.detectors.explanations.findings import Fault, SentenceFault, find_differences, find_wrong
+from hallulab.scenarios.text.page_marks import blank_marks
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, Passage
 
@@ -31,6 +37,14 @@ _NEAR = 0.3
 """Share of the sentence from which the nearest evidence sentence is quoted."""
 _LISTED = 5
 """Most items, or words, that are named; of more, all but the first four are only counted."""
+_TELLING = frozenset(
+    {"first", "second", "third", "last", "next", "only", "more", "most", "less", "least", "few", "many"}
+    | {"all", "any", "both", "each", "every", "everyone", "everything", "everywhere", "some", "several"}
+    | {"above", "below", "before", "after", "over", "under", "until", "since", "up", "down", "between"}
+    | {"no", "not", "none", "never", "always", "often", "nobody", "nothing", "without", "except", "either"}
+    | {"must", "cannot", "should"}
+)
+"""Words that are no content words, and may be all that is wrong."""
 _USERS_CASE = re.compile(
     r"\b(?:in (?:your|this|the user's) case|you (?:said|mentioned|told))\b", re.IGNORECASE
 )
@@ -115,7 +129,9 @@ def _differs(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
 
 def _condition(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     only = _quoted(_first_words(finding.instead))
-    return [f"The nearest evidence has a condition that is left out here: {only}."]
+    known = collect_content_stems(read_tokens(finding.instead)) & claim.stems
+    partly = "partly " if known else ""
+    return [f"The nearest evidence has a condition that is {partly}left out here: {only}."]
 
 
 def _unsupported(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
@@ -134,8 +150,14 @@ def _elsewhere(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     here = _quoted(finding.place.of(claim.text))
     if finding.source is None:
         return [f"{here} has no word to compare with the evidence."]
+    words = list_unknown_words(claim, finding.place, claim.evidence.words, content=False)
+    lacking = [word for word in words if not claim.evidence.has_text(word)]
+    telling = [word for word in lacking if word.lower() in _TELLING]
+    told = f"all {'content ' if lacking else ''}words of {here}"
+    if telling:
+        told += f", but not {_list(telling, 'or')}"
     return [
-        f"The evidence has all words of {here}; the nearest sentence is: {_cited(claim, finding)}.",
+        f"The evidence has {told}; the nearest sentence is: {_cited(claim, finding)}.",
         *_title(claim, finding),
     ]
 
@@ -260,7 +282,7 @@ class Signals(Frozen):
 
 def explain(sentence: str, passages: Sequence[Passage], user_text: str = "") -> Explanation:
     """Find what is wrong in a flagged sentence beside what the user said, questions too, and say it."""
-    claim = _claim(sentence, passages, user_text)
+    claim = _claim(blank_marks(sentence, list_numbers=False), passages, user_text)
     if not claim.tokens:
         return Explanation(items=(), reason=_WORDLESS)
     found = find_wrong(claim)

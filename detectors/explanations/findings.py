@@ -18,6 +18,7 @@ from hallulab.detectors.explanations.claim import (
     widen_to_items,
 )
 from hallulab.detectors.explanations.evidence import Sentence, Token, collect_content_stems
+from hallulab.detectors.explanations.other_forms import is_written
 from hallulab.scenarios.text.items import Item, build_stems_key
 from hallulab.scenarios.text.spans import Region
 
@@ -81,8 +82,15 @@ def _word_by_word(claim: ComparedSentence, source: Sentence) -> Iterator[Mismatc
         told = _tells(ours[a:b]), _tells(theirs[c:d])
         if negates(mine) != negates(other):
             yield Mismatch("negated", _stretch(ours, a, b), _cut(source, c, d))
-        elif all(told):
+        elif all(told) and not _is_moved(source, ours[a:b], theirs[c:d]):
             yield Mismatch("replaced", _stretch(ours, a, b), _cut(source, c, d))
+
+
+def _is_moved(source: Sentence, mine: Sequence[Token], other: Sequence[Token]) -> bool:
+    """Return whether only one of the two has a number, and the source has our words in another place."""
+    ours, theirs = collect_content_stems(mine), collect_content_stems(other)
+    numbers = [any(stem[0].isdigit() for stem in stems) for stems in (ours, theirs)]
+    return numbers[0] != numbers[1] and ours <= source.own
 
 
 def _tells(tokens: Sequence[Token]) -> bool:
@@ -100,8 +108,10 @@ def _stretch(tokens: Sequence[Token], first: int, after: int) -> Region:
 
 
 def _cut(source: Sentence, first: int, after: int) -> str:
+    """Return the stretch, with the rest of an item that it ends in: `2%`, `three months`."""
     place = _stretch(source.tokens, first, after)
-    return place.of(source.text)
+    ends = [item.end for item in source.items if item.start < place.end <= item.end]
+    return source.text[place.start : max([place.end, *ends])]
 
 
 Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "unsupported", "elsewhere"]
@@ -176,16 +186,11 @@ def _once(found: list[SentenceFault]) -> Iterator[SentenceFault]:
 
 
 def _absent(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    found = [item for item in claim.items if claim.absent(item) and not _is_written(claim, item)]
+    found = [item for item in claim.items if claim.absent(item) and not is_written(item, claim.evidence)]
     # The first one of the surest is named with what stands in its place; a list of thousands is not compared.
     for place, item in enumerate(sorted(found, key=lambda item: item.kind == "name")):
         other, source = _find_same_matter(claim, item) if place < MOST_COMPARED else ("", None)
         yield SentenceFault("absent", Region(item.start, item.end), item, other, source)
-
-
-def _is_written(claim: ComparedSentence, item: Item) -> bool:
-    """Return whether the evidence has an item's words in another form: in a name, as the number of a list."""
-    return item.key in claim.evidence.words or claim.evidence.has_text(item.text)
 
 
 def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
@@ -263,7 +268,7 @@ def _other_item(
     best, found, source = least, "", None
     words = claim.evidence.weigh(wanted)
     for sentence in claim.evidence.sentences:
-        known = next((known for known in sentence.items if _alike(item, known)), None)
+        known = next((known for known in _list_alike(claim, item, sentence)), None)
         share = words.share(sentence.stems) if known else 0.0
         if known and share >= best and (share > best or source is None):
             best, found, source = share, known.text, sentence
@@ -280,7 +285,7 @@ def _find_same_matter(claim: ComparedSentence, item: Item) -> tuple[str, Sentenc
     best: tuple[float, float] = (SAME_MATTER, 0.0)
     found: list[tuple[Item, Sentence]] = []
     for sentence in claim.evidence.sentences:
-        alike = [known for known in sentence.items if _alike(item, known)]
+        alike = _list_alike(claim, item, sentence)
         share = words.share(sentence.stems) if alike else 0.0
         clauses = _list_clauses(sentence) if share >= best[0] else []
         for known in alike if clauses else ():
@@ -307,6 +312,11 @@ def _list_clauses(sentence: Sentence) -> list[tuple[Region, frozenset[str]]]:
         )
         for region in regions
     ]
+
+
+def _list_alike(claim: ComparedSentence, item: Item, sentence: Sentence) -> list[Item]:
+    """Return the items of an evidence sentence that could stand in the place of one, and the claim lacks."""
+    return [known for known in sentence.items if known.key not in claim.keys and _alike(item, known)]
 
 
 def _alike(item: Item, known: Item) -> bool:

@@ -138,4 +138,4 @@ def try_changes(folder: Path, seed: int, number: int) -> dict[str, int]:
 def test_no_changed_number_or_byte_crashes_or_gives_a_score_that_is_none(seed: int, tmp_path: Path) -> None:
     outcomes = try_changes(tmp_path, seed, 200)
     assert outcomes["refused"] > 50
-    assert outcomes["scored"] > 50
+    assert outcomes["scored"] > 30
