@@ -186,7 +186,11 @@ def _once(found: list[SentenceFault]) -> Iterator[SentenceFault]:
 
 
 def _absent(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    found = [item for item in claim.items if claim.absent(item) and not is_written(item, claim.evidence)]
+    found = [
+        item
+        for item in claim.items
+        if claim.absent(item) and not is_written(item, claim.evidence, claim.best)
+    ]
     # The first one of the surest is named with what stands in its place; a list of thousands is not compared.
     for place, item in enumerate(sorted(found, key=lambda item: item.kind == "name")):
         other, source = _find_same_matter(claim, item) if place < MOST_COMPARED else ("", None)

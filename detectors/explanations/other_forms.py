@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-from hallulab.detectors.explanations.evidence import EvidenceIndex
+from hallulab.detectors.explanations.evidence import EvidenceIndex, Sentence
 from hallulab.scenarios.text.items import Item
 from hallulab.scenarios.text.numbers import list_word_values, write_number
 
@@ -30,17 +30,36 @@ _PARTS = {
     "litre": (1_000, "ml"),
 }
 """Unit → how many of which smaller one it has."""
-_SPELT_OUT = 12
+_OTHER_WORDS = {
+    "12": "dozen",
+    "12:00": "noon",
+    "15 minute": "quarter",
+    "30 minute": "half",
+    "14 day": "fortnight",
+    "3 month": "quarter",
+    "6 month": "half",
+    "10 year": "decade",
+    "25 percent": "quarter",
+    "50 percent": "half",
+}
+"""Item → a word that may say it."""
+_SPELT_OUT = 100
 """Numbers up to it are often spelt out, and words for them are known in English only."""
 
 
-def is_written(item: Item, evidence: EvidenceIndex) -> bool:
+def is_written(item: Item, evidence: EvidenceIndex, near: Sentence | None) -> bool:
     """Return whether the evidence has, in another form, an item that no sentence has by its key.
 
     It may be in a name, the number of a list, with a unit that is unknown or of another size, a date in
-    digits, an ordinal, or a number as another language writes it.
+    digits, a word such as `third` or `noon`, or a number as another language writes it.
+
+    Args:
+        near: the evidence sentence that has most of the claim. Where it has no digit, it may have a word for
+            a small number.
     """
     if item.key in evidence.words or evidence.has_text(item.text):
+        return True
+    if _OTHER_WORDS.get(item.key) in evidence.spellings:
         return True
     if item.kind == "quantity" and _has_quantity(item.key, evidence):
         return True
@@ -51,7 +70,14 @@ def is_written(item: Item, evidence: EvidenceIndex) -> bool:
         return True
     if item.text[-2:].lower() in ("st", "nd", "rd", "th") and item.key in map(str, range(1, 11)):
         return _ORDINALS[int(item.key) - 1] in evidence.spellings
-    return evidence.language not in (None, "en") and _has_values(item.text, evidence)
+    if evidence.language in (None, "en"):
+        return False
+    values = [value for value in list_word_values(item.text, evidence.language) if value[0].isdigit()]
+    spelt_out = near is not None and not re.search(r"\d", near.text)
+    return bool(values) and all(
+        value in evidence.values or (spelt_out and value.isdigit() and int(value) <= _SPELT_OUT)
+        for value in values
+    )
 
 
 def _has_quantity(key: str, evidence: EvidenceIndex) -> bool:
@@ -67,7 +93,7 @@ def _has_quantity(key: str, evidence: EvidenceIndex) -> bool:
     same += [
         f"{write_number(value / many)} {larger}"
         for larger, (many, smaller) in _PARTS.items()
-        if smaller == unit and not value % many
+        if smaller == unit
     ]
     return any(known in sentence.keys for known in same for sentence in evidence.sentences)
 
@@ -80,10 +106,3 @@ def _read_dates(text: str) -> Iterator[str]:
         for day, month in readings:
             if 1 <= int(month) <= len(_MONTHS):
                 yield f"{int(day)} {_MONTHS[int(month) - 1]} {year}"
-
-
-def _has_values(text: str, evidence: EvidenceIndex) -> bool:
-    values = [value for value in list_word_values(text, evidence.language or "en") if value[0].isdigit()]
-    return bool(values) and all(
-        value in evidence.values or (value.isdigit() and int(value) <= _SPELT_OUT) for value in values
-    )

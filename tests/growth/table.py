@@ -264,7 +264,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     findings.negates: findings.negates,
     findings.find_wrong: lambda text: findings.find_wrong(make_claim(text)),
     other_forms.is_written: lambda text: [
-        other_forms.is_written(item, evidence.read_evidence((written,)))
+        other_forms.is_written(item, evidence.read_evidence((written,)), None)
         for item, written in (
             (one, other) for one in items.find_items(text)[:3] for other in (EVIDENCE, text)
         )

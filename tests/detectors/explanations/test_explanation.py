@@ -289,6 +289,10 @@ def test_a_long_sentence_takes_no_long_time() -> None:
         ("It takes 1 day.", "It takes 24 hours."),
         ("It runs for 24 months.", "It runs for two years."),
         ("It weighs 1.5 kg.", "It weighs 1500 grams."),
+        ("It weighs 31500 grams.", "It weighs 31.5 kg."),
+        ("It closes at 12 pm.", "It closes at noon."),
+        ("A box has 12 eggs.", "A box has a dozen eggs."),
+        ("Le délai est de 15 jours.", "Le délai est de quinze jours après la livraison."),
         ("It arrives on 14 March 2026.", '{"eta": "2026-03-14"}'),
         ("It arrives on March 14.", "eta: 14.03.2026"),
         ("It arrived on 2026-03-14.", "It arrived on March 14, 2026."),
@@ -311,7 +315,8 @@ def test_no_item_is_called_absent_that_the_evidence_has_in_another_form(said: st
         ("It arrived on 2026-13-14.", "It arrived on March 14, 2026."),
         ("She was the 3rd one.", "She was the second one."),
         ("Es kostet 1992,50 €.", "Der Tarif kostet im Jahr 1.299,50 Euro für alle."),
-        ("Es sind 30 Monate.", "Die Frist beträgt drei Monate zum Ende des Quartals."),
+        ("Le délai est de 15 jours.", "Le délai est de 30 jours après la livraison du colis."),
+        ("Es sind 300 Monate.", "Die Frist beträgt drei Monate zum Ende des Quartals."),
     ],
 )
 def test_other_values_are_absent(said: str, written: str) -> None:
