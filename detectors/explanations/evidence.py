@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from math import log
 
 from hallulab.scenarios.text.items import Item, find_items, name_parts
@@ -238,15 +239,17 @@ def read_evidence(texts: tuple[str, ...]) -> EvidenceIndex:
         titles.append(title)
         about = collect_content_stems(read_tokens(title))
         abouts.append(about)
-        found += [
-            Sentence(position, part, tokens, own, own | about, items, *_keys(items), part == title)
-            for part, tokens, own, items in parts
-        ]
+        for part, tokens, own, items in parts:
+            keys = frozenset(item.key for item in items if item.kind != "name")
+            numbers = keys.union(*(key.split() for key in keys))
+            found.append(
+                Sentence(position, part, tokens, own, own | about, items, keys, numbers, part == title)
+            )
     counts = Counter(stem for sentence in found for stem in sentence.own)
-    own: list[set[str]] = [set() for _ in texts]
+    stems: list[set[str]] = [set() for _ in texts]
     for sentence in found:
-        own[sentence.passage] |= sentence.own
-    passages = tuple(map(frozenset, own))
+        stems[sentence.passage] |= sentence.own
+    passages = tuple(map(frozenset, stems))
     return EvidenceIndex(tuple(titles), tuple(abouts), tuple(found), passages, frozenset(counts), counts)
 
 
@@ -259,15 +262,9 @@ def _parts(text: str) -> tuple[str, tuple[_Part, ...]]:
         title = " ".join(title.split())
     found = [title] if title else []
     found += [" ".join(region.of(body).split()) for region in split_sentences(body)]
-    read = [(part, read_tokens(part)) for part in found]
-    return title, tuple((part, tokens, collect_content_stems(tokens), _items(part)) for part, tokens in read)
-
-
-def _items(text: str) -> tuple[Item, ...]:
-    found = find_items(text)
-    return tuple(part for item in found for part in (name_parts(item) if item.kind == "name" else [item]))
-
-
-def _keys(items: Iterable[Item]) -> tuple[frozenset[str], frozenset[str]]:
-    keys = frozenset(item.key for item in items if item.kind != "name")
-    return keys, keys.union(*(key.split() for key in keys))
+    read = []
+    for part in found:
+        tokens = read_tokens(part)
+        items = (name_parts(item) if item.kind == "name" else [item] for item in find_items(part))
+        read.append((part, tokens, collect_content_stems(tokens), tuple(chain.from_iterable(items))))
+    return title, tuple(read)

@@ -99,7 +99,8 @@ def _absent(claim: ComparedSentence, found: Sequence[SentenceFault]) -> list[str
     told = f"{listed} {'is' if len(missing) == 1 else 'are'} not in the evidence"
     other = missing[0]
     if other.instead and other.source:
-        return [f"{told}; on the same matter it has {_quoted(other.instead)}.", _stands(claim, other)]
+        excerpt = _quoted(cut_excerpt(other.source, claim.stems, other.instead))
+        return [f"{told}; on the same matter it has {_quoted(other.instead)}.", f"It says: {excerpt}."]
     more = find_unsaid(claim, [one.place for one in missing])
     return [f"{told}.", *(_name_unknown(claim, more) if more else [])]
 
@@ -123,15 +124,12 @@ def _misattributed(claim: ComparedSentence, finding: SentenceFault) -> list[str]
 
 
 def _differs(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
+    if finding.fault == "condition":
+        known = collect_content_stems(read_tokens(finding.instead)) & claim.stems
+        left_out = f"{'partly ' if known else ''}left out here: {_quoted(_first_words(finding.instead))}"
+        return [f"The nearest evidence has a condition that is {left_out}."]
     here = _quoted(finding.place.of(claim.text))
     return [f"Where the sentence says {here}, the evidence says {_quoted(finding.instead)}."]
-
-
-def _condition(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
-    only = _quoted(_first_words(finding.instead))
-    known = collect_content_stems(read_tokens(finding.instead)) & claim.stems
-    partly = "partly " if known else ""
-    return [f"The nearest evidence has a condition that is {partly}left out here: {only}."]
 
 
 def _unsupported(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
@@ -185,15 +183,10 @@ _SAYING = {
     "misattributed": _misattributed,
     "replaced": _differs,
     "negated": _differs,
-    "condition": _condition,
+    "condition": _differs,
     "unsupported": _unsupported,
     "elsewhere": _elsewhere,
 }
-
-
-def _stands(claim: ComparedSentence, finding: SentenceFault) -> str:
-    assert finding.source is not None
-    return f"It says: {_quoted(cut_excerpt(finding.source, claim.stems, finding.instead))}."
 
 
 def _cited(claim: ComparedSentence, finding: SentenceFault) -> str:
@@ -288,7 +281,18 @@ def explain(sentence: str, passages: Sequence[Passage], user_text: str = "") -> 
     found = find_wrong(claim)
     cited = found[0].source or claim.best
     return Explanation(
-        items=tuple(_item(claim, one) for one in found),
+        items=tuple(
+            WrongItem(
+                fault=one.fault,
+                start=one.place.start,
+                end=one.place.end,
+                text=one.place.of(sentence),
+                instead=one.instead,
+                evidence=one.source.text if one.source else "",
+                passage=one.source.passage if one.source else None,
+            )
+            for one in found
+        ),
         reason=word_reason(claim, found),
         passage=cited.passage if cited else None,
     )
@@ -319,15 +323,3 @@ def _claim(sentence: str, passages: Sequence[Passage], user_text: str) -> Compar
 
 def _missing(wanted: frozenset[str], held: frozenset[str]) -> float:
     return len(wanted - held) / len(wanted) if wanted else 0.0
-
-
-def _item(claim: ComparedSentence, one: SentenceFault) -> WrongItem:
-    return WrongItem(
-        fault=one.fault,
-        start=one.place.start,
-        end=one.place.end,
-        text=one.place.of(claim.text),
-        instead=one.instead,
-        evidence=one.source.text if one.source else "",
-        passage=one.source.passage if one.source else None,
-    )

@@ -56,7 +56,21 @@ def find_differences(claim: ComparedSentence) -> Iterator[Mismatch]:
     if source is None or claim.evidence.share(claim.stems, source.own) < NEAR_VERBATIM:
         return
     if max(len(claim.tokens), len(source.tokens)) <= MOST_WORDS:
-        yield from _word_by_word(claim, source)
+        ours, theirs = claim.tokens, source.tokens
+        matcher = SequenceMatcher(None, [t.stem for t in ours], [t.stem for t in theirs], autojunk=False)
+        codes = matcher.get_opcodes()
+        same = next((place for place, code in enumerate(codes) if code[0] == "equal"), len(codes))
+        for kind, a, b, c, d in codes[same:]:
+            if kind == "equal" or max(b - a, d - c) > _LONGEST:
+                continue
+            mine, other = _between(ours, claim.text, a, b), _between(theirs, source.text, c, d)
+            stems, known = collect_content_stems(ours[a:b]), collect_content_stems(theirs[c:d])
+            # A number in only one of the two, which the source has elsewhere, only stands in another place.
+            apart = any(stem[0].isdigit() for stem in stems) != any(stem[0].isdigit() for stem in known)
+            if negates(mine) != negates(other):
+                yield Mismatch("negated", _stretch(ours, a, b), _cut(source, c, d))
+            elif stems and known and not (apart and stems <= source.own):
+                yield Mismatch("replaced", _stretch(ours, a, b), _cut(source, c, d))
     starts, ends = [token.start for token in source.tokens], [token.end for token in source.tokens]
     for match in _CONDITION.finditer(source.text):
         inside = source.tokens[bisect_left(starts, match.start()) : bisect_right(ends, match.end())]
@@ -68,33 +82,6 @@ def find_differences(claim: ComparedSentence) -> Iterator[Mismatch]:
 def negates(text: str) -> bool:
     """Return whether a text has an odd number of negations."""
     return len(_NEGATION.findall(text)) % 2 == 1
-
-
-def _word_by_word(claim: ComparedSentence, source: Sentence) -> Iterator[Mismatch]:
-    ours, theirs = claim.tokens, source.tokens
-    matcher = SequenceMatcher(None, [t.stem for t in ours], [t.stem for t in theirs], autojunk=False)
-    codes = matcher.get_opcodes()
-    equal = [place for place, code in enumerate(codes) if code[0] == "equal"]
-    for place, (kind, a, b, c, d) in enumerate(codes):
-        if kind == "equal" or not equal or place < equal[0] or max(b - a, d - c) > _LONGEST:
-            continue
-        mine, other = _between(ours, claim.text, a, b), _between(theirs, source.text, c, d)
-        told = _tells(ours[a:b]), _tells(theirs[c:d])
-        if negates(mine) != negates(other):
-            yield Mismatch("negated", _stretch(ours, a, b), _cut(source, c, d))
-        elif all(told) and not _is_moved(source, ours[a:b], theirs[c:d]):
-            yield Mismatch("replaced", _stretch(ours, a, b), _cut(source, c, d))
-
-
-def _is_moved(source: Sentence, mine: Sequence[Token], other: Sequence[Token]) -> bool:
-    """Return whether only one of the two has a number, and the source has our words in another place."""
-    ours, theirs = collect_content_stems(mine), collect_content_stems(other)
-    numbers = [any(stem[0].isdigit() for stem in stems) for stems in (ours, theirs)]
-    return numbers[0] != numbers[1] and ours <= source.own
-
-
-def _tells(tokens: Sequence[Token]) -> bool:
-    return any(token.content for token in tokens)
 
 
 def _between(tokens: Sequence[Token], text: str, first: int, after: int) -> str:
@@ -155,34 +142,38 @@ class SentenceFault(NamedTuple):
     strength: float = 1.0
     """How far the evidence is from it, from 0 to 1."""
 
+    @property
+    def rank(self) -> int:
+        """Order of findings: numbers, then differences of near-verbatim sentences, then names."""
+        named = self.item is not None and self.item.kind == "name"
+        if self.fault in ("replaced", "negated"):
+            return 1
+        if self.fault == "absent":
+            return 2 if named else 0
+        if self.fault == "misattributed":
+            return 3 if self.instead or not named else 6
+        return {"condition": 4, "unsupported": 5, "elsewhere": 7}[self.fault]
+
 
 def find_wrong(claim: ComparedSentence) -> list[SentenceFault]:
     """Return all that is found, the surest first; never nothing."""
-    found = [*_absent(claim), *_misattributed(claim), *_different(claim), *_unsupported(claim)]
+    found = [*_absent(claim), *_misattributed(claim)]
+    found += [
+        SentenceFault(one.kind, widen_to_items(claim, *one.place), None, one.instead, claim.best)
+        for one in find_differences(claim)
+    ]
+    place = find_unsaid(claim) or find_lacking(claim, claim.held)
+    holders = claim.saying(place) if place else []
+    if place and holders:
+        found.append(SentenceFault("elsewhere", place, source=_nearest(claim, claim.stems, holders)[1]))
+    elif place:
+        found.append(SentenceFault("unsupported", place, source=claim.best, strength=1 - claim.share))
     if not found:
         found.append(SentenceFault("elsewhere", claim.main_words, source=claim.best))
-    return sorted(_once(found), key=_rank)
-
-
-def _rank(finding: SentenceFault) -> int:
-    """Rank findings: first numbers, then differences of near-verbatim sentences, then names."""
-    named = finding.item is not None and finding.item.kind == "name"
-    if finding.fault in ("replaced", "negated"):
-        return 1
-    if finding.fault == "absent":
-        return 2 if named else 0
-    if finding.fault == "misattributed":
-        return 3 if finding.instead or not named else 6
-    return {"condition": 4, "unsupported": 5, "elsewhere": 7}[finding.fault]
-
-
-def _once(found: list[SentenceFault]) -> Iterator[SentenceFault]:
-    seen: set[tuple[str, str]] = set()
-    for finding in found:
-        key = (finding.fault, finding.item.key if finding.item else str(finding.place))
-        if key not in seen:
-            seen.add(key)
-            yield finding
+    once: dict[tuple[Fault, str | Region], SentenceFault] = {}
+    for one in found:
+        once.setdefault((one.fault, one.item.key if one.item else one.place), one)
+    return sorted(once.values(), key=lambda one: one.rank)
 
 
 def _absent(claim: ComparedSentence) -> Iterator[SentenceFault]:
@@ -220,41 +211,15 @@ def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
         elif share >= SUBJECT:
             continue
         other, _ = _other_item(claim, item, around, SUBJECT if subject else ATTACHED)
-        if item.kind == "name" and _is_part(item.text, other):
-            other = ""
-        about = subject or _about(claim, item, source)
+        mine, known = (set(build_stems_key(name).split()) for name in (item.text, other))
+        if item.kind == "name" and (mine <= known or known <= mine):
+            other = ""  # one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`
+        # Or else what the evidence sentence with the item does not say, in the item's clause or anywhere.
+        about = subject or find_lacking(claim, source.stems, claim.clause(item))
+        about = about or find_lacking(claim, source.stems)
         yield SentenceFault(
             "misattributed", Region(item.start, item.end), item, other, source, about, 1 - share
         )
-
-
-def _different(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    for difference in find_differences(claim):
-        yield SentenceFault(
-            difference.kind, widen_to_items(claim, *difference.place), None, difference.instead, claim.best
-        )
-
-
-def _unsupported(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    place = find_unsaid(claim) or find_lacking(claim, claim.held)
-    if place is None:
-        return
-    holders = claim.saying(place)
-    if holders:
-        yield SentenceFault("elsewhere", place, source=_nearest(claim, claim.stems, holders)[1])
-    else:
-        yield SentenceFault("unsupported", place, source=claim.best, strength=1 - claim.share)
-
-
-def _about(claim: ComparedSentence, item: Item, source: Sentence) -> Region | None:
-    """Return what the evidence sentence with the item does not say, in the item's clause or else anywhere."""
-    return find_lacking(claim, source.stems, claim.clause(item)) or find_lacking(claim, source.stems)
-
-
-def _is_part(name: str, other: str) -> bool:
-    """Return whether one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`."""
-    mine, known = set(build_stems_key(name).split()), set(build_stems_key(other).split())
-    return mine <= known or known <= mine
 
 
 def _nearest(
