@@ -244,7 +244,7 @@ READ = ("detectors", "agents/prompts", "agents/retrieval/prompts")
 """Folders, relative to the repository, with what this code reads: prompts, tuned numbers, learnt models."""
 
 _DIGESTS, _END = "\n<!-- Decided by:\n", "-->\n"
-_READ_FILES = ("*.skops", "*.txt", "*.yaml")
+_READ_FILES = ("*.npz", "*.txt", "*.yaml")
 _RECORDS = ("*.jsonl", "*.jsonl.gz")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hallulab.detectors.base.classifiers import Classifier, freeze
 from hallulab.detectors.base.protocol import DetectorContext
 from hallulab.detectors.combined.model import (
     CombinedModel,
@@ -161,14 +162,14 @@ class _Material:
         )
 
 
-def _fit(classifier: Any, inputs: Numbers, labels: Flags) -> Any:
+def _fit(classifier: Any, inputs: Numbers, labels: Flags) -> Classifier:
     if labels.all() or not labels.any():
         raise UsageError(
             "combined learns to tell hallucinated from clean texts, and a part of the labelled replies is "
             f"{'all' if len(labels) and labels.all() else 'never'} hallucinated. Give more groups, of both "
             "kinds."
         )
-    return classifier.fit(inputs, labels)
+    return freeze(classifier.fit(inputs, labels))
 
 
 def _make_boosting(seed: int) -> Any:
@@ -216,7 +217,7 @@ class CombinedDetector(TrainedDetector[CombinedModel]):
         self._use(train(replies, seed))
 
 
-SHIPPED = Path(__file__).parent / "trained" / "combined.skops"
+SHIPPED = Path(__file__).parent / "trained" / "combined.npz"
 """The model that comes with the package."""
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hallulab.detectors.base.classifiers import Classifier
 from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
 from hallulab.detectors.combined.copying import measure_copying
 from hallulab.detectors.features.batch import Batch, Flags, Integers, Numbers, ReplyWithEvidence, make_batch
@@ -118,44 +119,37 @@ def summarize_word_scores(scores: Numbers, reply: Integers, replies: int) -> Num
     )
 
 
-FORMAT = 1
+FORMAT = 2
 """Format number of the files; another number is refused."""
 
-TRUSTED_TYPES = (
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.tree._tree.Tree",
-)
-"""Types that a file may hold beyond what skops trusts by itself: arrays of trees' nodes."""
-
 BLOCK = 4096
-"""Words scored together: every tree reads all their inputs, so these should stay in a cache."""
+"""Words whose inputs are made together; more would only use memory."""
 
 REMEDY = "Train it anew with `python -m benchmarks.train_combined`."
 
 
 @dataclass(frozen=True)
 class PieceClassifiers:
-    """scikit-learn's classifiers of words and sentences; they learn from replies with spans."""
+    """Classifiers of words and sentences; they learn from replies with spans."""
 
-    words: Any
+    words: Classifier
     """Predicts whether a word is hallucinated."""
-    sentences: Any = None
+    sentences: Classifier | None = None
     """Predicts whether a sentence holds a hallucination. None: all sentences it learnt from did, for example
     in a collection of hallucinated claims."""
 
 
 @dataclass(frozen=True)
 class ReplyClassifiers:
-    """scikit-learn's classifiers of whole replies; their probabilities are averaged."""
+    """Classifiers of whole replies; their probabilities are averaged."""
 
-    linear: Any
+    linear: Classifier
     """A logistic regression."""
-    trees: Any
+    trees: Classifier
 
     def score(self, inputs: Numbers) -> Numbers:
         """Return (replies,), the mean of both, from inputs of shape (replies, inputs)."""
-        found: Numbers = (self.linear.predict_proba(inputs) + self.trees.predict_proba(inputs))[:, 1] / 2
-        return found
+        return (self.linear.predict(inputs) + self.trees.predict(inputs)) / 2
 
 
 @dataclass(frozen=True)
@@ -200,7 +194,7 @@ def score_pieces(pieces: PieceClassifiers | None, measured: FeatureInputs) -> tu
         return 1 - measured.features.column("lexical_coverage"), measured.features.evidence
     words = np.concatenate(
         [
-            pieces.words.predict_proba(measured.words(slice(start, start + BLOCK)))[:, 1]
+            pieces.words.predict(measured.words(slice(start, start + BLOCK)))
             for start in range(0, len(owner), BLOCK)
         ]
     )
@@ -208,7 +202,7 @@ def score_pieces(pieces: PieceClassifiers | None, measured: FeatureInputs) -> tu
         worst = np.zeros(len(measured.batch.sentences))
         np.maximum.at(worst, owner, words)
         return worst, words
-    sentences: Numbers = pieces.sentences.predict_proba(measured.sentences)[:, 1]
+    sentences = pieces.sentences.predict(measured.sentences)
     return sentences, words * sentences[owner]
 
 
@@ -263,22 +257,20 @@ def save_model(model: CombinedModel, path: Path) -> None:
 
 
 def load_model(path: Path) -> CombinedModel:
-    """Read a file of `save_model`. Nothing in it is executed: types other than scikit-learn's are refused.
+    """Read a file of `save_model`. Nothing in it is executed.
 
     Raises:
         UsageError: it is no such file.
     """
-    return read_trained(path, FORMAT, TRUSTED_TYPES, REMEDY, _build_model)
+    return read_trained(path, FORMAT, REMEDY, _build_model)
 
 
 def _build_model(held: dict[str, Any]) -> CombinedModel:
     pieces, replies = None, None
     if held["words"] is not None:
-        pieces = PieceClassifiers(
-            read_classifier(held["words"]), read_classifier(held["sentences"], optional=True)
-        )
+        pieces = PieceClassifiers(read_classifier(held, "words"), read_classifier(held, "sentences"))
     if held["linear"] is not None:
-        replies = ReplyClassifiers(read_classifier(held["linear"]), read_classifier(held["trees"]))
+        replies = ReplyClassifiers(read_classifier(held, "linear"), read_classifier(held, "trees"))
     return try_out(
         CombinedModel(
             frequency=DocumentFrequency.of_held(held),

@@ -122,7 +122,7 @@ EVIDENCE_CHAIN = {
 
 def locate_shipped_model(method: Method, features: FeatureSet) -> Path:
     """Return the path of the model that comes with the package."""
-    return Path(__file__).parent / "trained" / f"{method}-{features}.skops"
+    return Path(__file__).parent / "trained" / f"{method}-{features}.npz"
 
 
 @cache

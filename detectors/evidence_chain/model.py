@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hallulab.detectors.base.classifiers import Classifier
 from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
 from hallulab.detectors.features.batch import Batch, Numbers, ReplyWithEvidence, make_batch
 from hallulab.detectors.features.features import Features, FeatureSet, measure
@@ -76,11 +77,8 @@ def build_model_inputs(
     return np.column_stack([features.sentences, np.array(columns).T[batch.sentences.reply]])
 
 
-FORMAT = 1
+FORMAT = 2
 """Format number of the files; another number is refused."""
-
-TRUSTED_TYPES = ("sklearn.tree._tree.Tree",)
-"""Types that a file may hold beyond what skops trusts by itself: arrays of a tree's nodes."""
 
 REMEDY = "Train it anew with `python -m benchmarks.train_evidence_chain`."
 
@@ -104,9 +102,9 @@ class ChainModel:
     """The values that it knows of each."""
     languages: tuple[str, ...] = ("en",)
     """Codes of the languages that it learnt from, see `list_learnt_languages`."""
-    sentence_classifier: Any = None
-    """scikit-learn's; None for a rule."""
-    word_classifier: Any = None
+    sentence_classifier: Classifier | None = None
+    """None for a rule."""
+    word_classifier: Classifier | None = None
     """Predicts how likely a word of a hallucinated sentence is hallucinated; None: the paper's novelty."""
 
     def score(self, cases: Sequence[ReplyWithEvidence]) -> Scores:
@@ -126,10 +124,10 @@ class ChainModel:
             sentences = compute_rule_risk(self.method, features)
         else:
             inputs = build_model_inputs(batch, features, self.context, self.categories)
-            sentences = self.sentence_classifier.predict_proba(inputs)[:, 1]
+            sentences = self.sentence_classifier.predict(inputs)
         evidence = features.evidence
         if self.word_classifier is not None:
-            evidence = self.word_classifier.predict_proba(features.words)[:, 1]
+            evidence = self.word_classifier.predict(features.words)
         sentences = np.round(sentences, 6)
         words = np.round(sentences[batch.word_sentence] * evidence, 6)
         return Scores(batch, features, sentences, words, compute_reply_scores(batch, sentences))
@@ -153,12 +151,12 @@ def save_model(model: ChainModel, path: Path) -> None:
 
 
 def load_model(path: Path) -> ChainModel:
-    """Read a file of `save_model`. Nothing in it is executed: types other than scikit-learn's are refused.
+    """Read a file of `save_model`. Nothing in it is executed.
 
     Raises:
         UsageError: it is no such file.
     """
-    return read_trained(path, FORMAT, TRUSTED_TYPES, REMEDY, _build_model)
+    return read_trained(path, FORMAT, REMEDY, _build_model)
 
 
 def _build_model(held: dict[str, Any]) -> ChainModel:
@@ -172,8 +170,8 @@ def _build_model(held: dict[str, Any]) -> ChainModel:
             context=tuple(held["context"]),
             categories=held["categories"],
             languages=tuple(held.get("languages", ["en"])),
-            sentence_classifier=read_classifier(held["sentence_classifier"], optional=True),
-            word_classifier=read_classifier(held["word_classifier"], optional=True),
+            sentence_classifier=read_classifier(held, "sentence_classifier"),
+            word_classifier=read_classifier(held, "word_classifier"),
         )
     )
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hallulab.detectors.base.classifiers import freeze
 from hallulab.detectors.evidence_chain.model import (
     ChainModel,
     Context,
@@ -178,10 +179,11 @@ class _Learner:
         if features.words is not None:
             wrong = learnt[batch.words.reply] & self._sentences[batch.word_sentence]
             if not self._words[wrong].all():  # where spans are whole sentences, nothing tells words apart
-                words = make_scaled_regression(max_iter=2000).fit(features.words[wrong], self._words[wrong])
+                regression = make_scaled_regression(max_iter=2000)
+                words = freeze(regression.fit(features.words[wrong], self._words[wrong]))
         return replace(
             self._model,
-            sentence_classifier=self._classifier().fit(self._inputs[rows], labels),
+            sentence_classifier=freeze(self._classifier().fit(self._inputs[rows], labels)),
             word_classifier=words,
         )
 

@@ -135,6 +135,11 @@ class ComparedSentence:
         return [item.end for item in self.items]
 
     @cached_property
+    def keys(self) -> frozenset[str]:
+        """Keys of the items."""
+        return frozenset(item.key for item in self.items)
+
+    @cached_property
     def main_words(self) -> Region:
         """Main words of the sentence (`choose_main_words`)."""
         return choose_main_words(self)
@@ -170,18 +175,13 @@ def read_claim(text: str, evidence: EvidenceIndex, user_text: str) -> ComparedSe
     said = read_said(user_text)
     stems = collect_content_stems(tokens)
     best, share = evidence.best(stems)
-    items = tuple(_split_names(find_items(text), evidence, said))
-    return ComparedSentence(text, begins, tokens, items, stems, evidence, said, best, share)
-
-
-def _split_names(items: Sequence[Item], evidence: EvidenceIndex, said: UserStatements) -> list[Item]:
-    found: list[Item] = []
-    for item in items:
+    items: list[Item] = []
+    for item in find_items(text):
         parts = name_parts(item) if item.kind == "name" else [item]
         whole = len(parts) == 1 or evidence.holding(item) or said.has(item)
         known = whole or any(evidence.holding(part) or said.has(part) for part in parts)
-        found += [item] if whole or not known else parts
-    return found
+        items += [item] if whole or not known else parts
+    return ComparedSentence(text, begins, tokens, tuple(items), stems, evidence, said, best, share)
 
 
 _AUXILIARIES = frozenset({"doe", "did"})
@@ -198,6 +198,8 @@ LONGEST = 12
 SHORT = 4
 """A phrase with fewer words grows to this many, within its clause."""
 _CONDITION = re.compile(r"\W*(?:if|when|once|in case)\b[^,]*,", re.IGNORECASE)
+_INCOMPLETE = re.compile(r"['’]s\W*\Z|\w-\Z")
+"""A word that is incomplete without the next, up to that: `pre-`, `the bank's`."""
 
 
 def choose_main_words(claim: ComparedSentence) -> Region:
@@ -215,17 +217,24 @@ def choose_main_words(claim: ComparedSentence) -> Region:
     return widen_to_items(claim, first[0].start, first[-1].end)
 
 
-def list_unknown_words(claim: ComparedSentence, place: Region, known: frozenset[str]) -> list[str]:
-    """Return the content words of a stretch whose stems are not among `known`, each once, as written.
+def list_unknown_words(
+    claim: ComparedSentence, place: Region, known: frozenset[str], *, content: bool = True
+) -> list[str]:
+    """Return the words of a stretch whose stems are not among `known`, each once, as written.
 
-    Numbers and words of items are left out, but for names: items are compared by their values.
+    Numbers and words of items are left out, but for names: items are compared by their values. `can't` and
+    the like are, too: they stand for two words.
+
+    Args:
+        content: whether only content words are meant.
     """
     found = {
         token.stem: claim.text[token.start : token.end]
         for token in reversed(claim.inside(place))
-        if token.content
+        if (token.content or not content)
         and token.stem not in known | _HEADING | _AUXILIARIES
         and not token.stem[0].isdigit()
+        and not token.stem.endswith(("n't", "n’t"))
         and not _is_in_item(claim, token)
     }
     return [*found.values()][::-1]
@@ -272,18 +281,9 @@ def find_lacking(
     """
     if not outside and (held, within) in claim.lacking:
         return claim.lacking[held, within]
-    place = _find_densest(claim, held, within or Region(0, len(claim.text)), outside)
-    if not outside:
-        claim.lacking[held, within] = place
-    return place
-
-
-def _find_densest(
-    claim: ComparedSentence, held: frozenset[str], within: Region, outside: Sequence[Region]
-) -> Region | None:
     until = _find_condition_end(claim)
     best, found = 0.0, None
-    for run in _split_runs(claim, within, outside):
+    for run in _split_runs(claim, within or Region(0, len(claim.text)), outside):
         values = [
             _weigh_word(claim, token, held) * (IN_CONDITION if token.end <= until else 1.0) for token in run
         ]
@@ -294,7 +294,10 @@ def _find_densest(
                 total += values[last] + (PARTED if last > first and parted[last - 1] else 0.0)
                 if values[last] > 0 and total > best:
                     best, found = total, (run, first, last)
-    return _fill_stretch(claim, *found) if found else None
+    place = _fill_stretch(claim, *found) if found else None
+    if not outside:
+        claim.lacking[held, within] = place
+    return place
 
 
 def _find_condition_end(claim: ComparedSentence) -> int:
@@ -336,7 +339,7 @@ def _find_clause_ends(claim: ComparedSentence, run: Sequence[Token]) -> list[boo
 
 def _fill_stretch(claim: ComparedSentence, run: Sequence[Token], first: int, last: int) -> Region:
     parted = _find_clause_ends(claim, run)
-    while last < len(run) - 1 and _goes_on(claim, run[last], run[last + 1]):
+    while last < len(run) - 1 and _INCOMPLETE.search(claim.text[run[last].start : run[last + 1].start]):
         last += 1
     following = last
     while last - first + 1 < SHORT and following < len(run) - 1 and not parted[following]:
@@ -351,12 +354,6 @@ def _fill_stretch(claim: ComparedSentence, run: Sequence[Token], first: int, las
     while first > 0 and claim.text[run[first - 1].end : run[first].start] == "-":
         first -= 1
     return widen_to_items(claim, run[first].start, run[last].end)
-
-
-def _goes_on(claim: ComparedSentence, token: Token, following: Token) -> bool:
-    """Return whether a word is incomplete without the next: `pre-`, `the bank's`."""
-    possessive = claim.text[token.start : token.end].endswith(("'s", "’s"))
-    return possessive or claim.text[token.end : following.start] == "-"
 
 
 def widen_to_items(claim: ComparedSentence, start: int, end: int) -> Region:

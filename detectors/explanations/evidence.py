@@ -8,9 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from math import log
 
 from hallulab.scenarios.text.items import Item, find_items, name_parts
+from hallulab.scenarios.text.languages import identify_language
+from hallulab.scenarios.text.numbers import list_word_values
 from hallulab.scenarios.text.spans import split_sentences
 from hallulab.scenarios.text.words import TOKEN, read_word
 
@@ -146,8 +149,36 @@ class EvidenceIndex:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The stems of all words, those that say little included."""
-        return frozenset(token.stem for sentence in self.sentences for token in sentence.tokens)
+        """The stems of all words, those that say little included, and the units that signs stand for."""
+        stems = (token.stem for sentence in self.sentences for token in sentence.tokens)
+        return frozenset(stems).union(*(sentence.numbers for sentence in self.sentences))
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The sentences as written."""
+        return tuple(sentence.text for sentence in self.sentences)
+
+    @cached_property
+    def spellings(self) -> frozenset[str]:
+        """All words as written, in lower case."""
+        return frozenset(word.lower() for text in self.texts for word in TOKEN.findall(text))
+
+    @cached_property
+    def bare_numbers(self) -> frozenset[str]:
+        """Keys of the numbers without a known unit."""
+        return frozenset(
+            item.key for sentence in self.sentences for item in sentence.items if item.kind == "number"
+        )
+
+    @cached_property
+    def language(self) -> str | None:
+        """Code of the language; None: not known."""
+        return identify_language(" ".join(self.texts))
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """All words, numbers by their value in this language."""
+        return frozenset(list_word_values(" ".join(self.texts), self.language or "en"))
 
     @cached_property
     def _by_stem(self) -> Holders:
@@ -208,15 +239,17 @@ def read_evidence(texts: tuple[str, ...]) -> EvidenceIndex:
         titles.append(title)
         about = collect_content_stems(read_tokens(title))
         abouts.append(about)
-        found += [
-            Sentence(position, part, tokens, own, own | about, items, *_keys(items), part == title)
-            for part, tokens, own, items in parts
-        ]
+        for part, tokens, own, items in parts:
+            keys = frozenset(item.key for item in items if item.kind != "name")
+            numbers = keys.union(*(key.split() for key in keys))
+            found.append(
+                Sentence(position, part, tokens, own, own | about, items, keys, numbers, part == title)
+            )
     counts = Counter(stem for sentence in found for stem in sentence.own)
-    own: list[set[str]] = [set() for _ in texts]
+    stems: list[set[str]] = [set() for _ in texts]
     for sentence in found:
-        own[sentence.passage] |= sentence.own
-    passages = tuple(map(frozenset, own))
+        stems[sentence.passage] |= sentence.own
+    passages = tuple(map(frozenset, stems))
     return EvidenceIndex(tuple(titles), tuple(abouts), tuple(found), passages, frozenset(counts), counts)
 
 
@@ -229,15 +262,9 @@ def _parts(text: str) -> tuple[str, tuple[_Part, ...]]:
         title = " ".join(title.split())
     found = [title] if title else []
     found += [" ".join(region.of(body).split()) for region in split_sentences(body)]
-    read = [(part, read_tokens(part)) for part in found]
-    return title, tuple((part, tokens, collect_content_stems(tokens), _items(part)) for part, tokens in read)
-
-
-def _items(text: str) -> tuple[Item, ...]:
-    found = find_items(text)
-    return tuple(part for item in found for part in (name_parts(item) if item.kind == "name" else [item]))
-
-
-def _keys(items: Iterable[Item]) -> tuple[frozenset[str], frozenset[str]]:
-    keys = frozenset(item.key for item in items if item.kind != "name")
-    return keys, keys.union(*(key.split() for key in keys))
+    read = []
+    for part in found:
+        tokens = read_tokens(part)
+        items = (name_parts(item) if item.kind == "name" else [item] for item in find_items(part))
+        read.append((part, tokens, collect_content_stems(tokens), tuple(chain.from_iterable(items))))
+    return title, tuple(read)

@@ -16,8 +16,14 @@ from hallulab.detectors.explanations.claim import (
     list_unknown_words,
     read_claim,
 )
-from hallulab.detectors.explanations.evidence import Sentence, collect_content_stems, read_evidence
+from hallulab.detectors.explanations.evidence import (
+    Sentence,
+    collect_content_stems,
+    read_evidence,
+    read_tokens,
+)
 from hallulab.detectors.explanations.findings import Fault, SentenceFault, find_differences, find_wrong
+from hallulab.scenarios.text.page_marks import blank_marks
 from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, Passage
 
@@ -31,6 +37,14 @@ _NEAR = 0.3
 """Share of the sentence from which the nearest evidence sentence is quoted."""
 _LISTED = 5
 """Most items, or words, that are named; of more, all but the first four are only counted."""
+_TELLING = frozenset(
+    {"first", "second", "third", "last", "next", "only", "more", "most", "less", "least", "few", "many"}
+    | {"all", "any", "both", "each", "every", "everyone", "everything", "everywhere", "some", "several"}
+    | {"above", "below", "before", "after", "over", "under", "until", "since", "up", "down", "between"}
+    | {"no", "not", "none", "never", "always", "often", "nobody", "nothing", "without", "except", "either"}
+    | {"must", "cannot", "should"}
+)
+"""Words that are no content words, and may be all that is wrong."""
 _USERS_CASE = re.compile(
     r"\b(?:in (?:your|this|the user's) case|you (?:said|mentioned|told))\b", re.IGNORECASE
 )
@@ -85,7 +99,8 @@ def _absent(claim: ComparedSentence, found: Sequence[SentenceFault]) -> list[str
     told = f"{listed} {'is' if len(missing) == 1 else 'are'} not in the evidence"
     other = missing[0]
     if other.instead and other.source:
-        return [f"{told}; on the same matter it has {_quoted(other.instead)}.", _stands(claim, other)]
+        excerpt = _quoted(cut_excerpt(other.source, claim.stems, other.instead))
+        return [f"{told}; on the same matter it has {_quoted(other.instead)}.", f"It says: {excerpt}."]
     more = find_unsaid(claim, [one.place for one in missing])
     return [f"{told}.", *(_name_unknown(claim, more) if more else [])]
 
@@ -109,13 +124,12 @@ def _misattributed(claim: ComparedSentence, finding: SentenceFault) -> list[str]
 
 
 def _differs(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
+    if finding.fault == "condition":
+        known = collect_content_stems(read_tokens(finding.instead)) & claim.stems
+        left_out = f"{'partly ' if known else ''}left out here: {_quoted(_first_words(finding.instead))}"
+        return [f"The nearest evidence has a condition that is {left_out}."]
     here = _quoted(finding.place.of(claim.text))
     return [f"Where the sentence says {here}, the evidence says {_quoted(finding.instead)}."]
-
-
-def _condition(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
-    only = _quoted(_first_words(finding.instead))
-    return [f"The nearest evidence has a condition that is left out here: {only}."]
 
 
 def _unsupported(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
@@ -134,8 +148,14 @@ def _elsewhere(claim: ComparedSentence, finding: SentenceFault) -> list[str]:
     here = _quoted(finding.place.of(claim.text))
     if finding.source is None:
         return [f"{here} has no word to compare with the evidence."]
+    words = list_unknown_words(claim, finding.place, claim.evidence.words, content=False)
+    lacking = [word for word in words if not claim.evidence.has_text(word)]
+    telling = [word for word in lacking if word.lower() in _TELLING]
+    told = f"all {'content ' if lacking else ''}words of {here}"
+    if telling:
+        told += f", but not {_list(telling, 'or')}"
     return [
-        f"The evidence has all words of {here}; the nearest sentence is: {_cited(claim, finding)}.",
+        f"The evidence has {told}; the nearest sentence is: {_cited(claim, finding)}.",
         *_title(claim, finding),
     ]
 
@@ -163,15 +183,10 @@ _SAYING = {
     "misattributed": _misattributed,
     "replaced": _differs,
     "negated": _differs,
-    "condition": _condition,
+    "condition": _differs,
     "unsupported": _unsupported,
     "elsewhere": _elsewhere,
 }
-
-
-def _stands(claim: ComparedSentence, finding: SentenceFault) -> str:
-    assert finding.source is not None
-    return f"It says: {_quoted(cut_excerpt(finding.source, claim.stems, finding.instead))}."
 
 
 def _cited(claim: ComparedSentence, finding: SentenceFault) -> str:
@@ -260,13 +275,24 @@ class Signals(Frozen):
 
 def explain(sentence: str, passages: Sequence[Passage], user_text: str = "") -> Explanation:
     """Find what is wrong in a flagged sentence beside what the user said, questions too, and say it."""
-    claim = _claim(sentence, passages, user_text)
+    claim = _claim(blank_marks(sentence, list_numbers=False), passages, user_text)
     if not claim.tokens:
         return Explanation(items=(), reason=_WORDLESS)
     found = find_wrong(claim)
     cited = found[0].source or claim.best
     return Explanation(
-        items=tuple(_item(claim, one) for one in found),
+        items=tuple(
+            WrongItem(
+                fault=one.fault,
+                start=one.place.start,
+                end=one.place.end,
+                text=one.place.of(sentence),
+                instead=one.instead,
+                evidence=one.source.text if one.source else "",
+                passage=one.source.passage if one.source else None,
+            )
+            for one in found
+        ),
         reason=word_reason(claim, found),
         passage=cited.passage if cited else None,
     )
@@ -297,15 +323,3 @@ def _claim(sentence: str, passages: Sequence[Passage], user_text: str) -> Compar
 
 def _missing(wanted: frozenset[str], held: frozenset[str]) -> float:
     return len(wanted - held) / len(wanted) if wanted else 0.0
-
-
-def _item(claim: ComparedSentence, one: SentenceFault) -> WrongItem:
-    return WrongItem(
-        fault=one.fault,
-        start=one.place.start,
-        end=one.place.end,
-        text=one.place.of(claim.text),
-        instead=one.instead,
-        evidence=one.source.text if one.source else "",
-        passage=one.source.passage if one.source else None,
-    )

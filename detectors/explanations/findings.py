@@ -18,6 +18,7 @@ from hallulab.detectors.explanations.claim import (
     widen_to_items,
 )
 from hallulab.detectors.explanations.evidence import Sentence, Token, collect_content_stems
+from hallulab.detectors.explanations.other_forms import is_written
 from hallulab.scenarios.text.items import Item, build_stems_key
 from hallulab.scenarios.text.spans import Region
 
@@ -55,7 +56,21 @@ def find_differences(claim: ComparedSentence) -> Iterator[Mismatch]:
     if source is None or claim.evidence.share(claim.stems, source.own) < NEAR_VERBATIM:
         return
     if max(len(claim.tokens), len(source.tokens)) <= MOST_WORDS:
-        yield from _word_by_word(claim, source)
+        ours, theirs = claim.tokens, source.tokens
+        matcher = SequenceMatcher(None, [t.stem for t in ours], [t.stem for t in theirs], autojunk=False)
+        codes = matcher.get_opcodes()
+        same = next((place for place, code in enumerate(codes) if code[0] == "equal"), len(codes))
+        for kind, a, b, c, d in codes[same:]:
+            if kind == "equal" or max(b - a, d - c) > _LONGEST:
+                continue
+            mine, other = _between(ours, claim.text, a, b), _between(theirs, source.text, c, d)
+            stems, known = collect_content_stems(ours[a:b]), collect_content_stems(theirs[c:d])
+            # A number in only one of the two, which the source has elsewhere, only stands in another place.
+            apart = any(stem[0].isdigit() for stem in stems) != any(stem[0].isdigit() for stem in known)
+            if negates(mine) != negates(other):
+                yield Mismatch("negated", _stretch(ours, a, b), _cut(source, c, d))
+            elif stems and known and not (apart and stems <= source.own):
+                yield Mismatch("replaced", _stretch(ours, a, b), _cut(source, c, d))
     starts, ends = [token.start for token in source.tokens], [token.end for token in source.tokens]
     for match in _CONDITION.finditer(source.text):
         inside = source.tokens[bisect_left(starts, match.start()) : bisect_right(ends, match.end())]
@@ -69,26 +84,6 @@ def negates(text: str) -> bool:
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
-def _word_by_word(claim: ComparedSentence, source: Sentence) -> Iterator[Mismatch]:
-    ours, theirs = claim.tokens, source.tokens
-    matcher = SequenceMatcher(None, [t.stem for t in ours], [t.stem for t in theirs], autojunk=False)
-    codes = matcher.get_opcodes()
-    equal = [place for place, code in enumerate(codes) if code[0] == "equal"]
-    for place, (kind, a, b, c, d) in enumerate(codes):
-        if kind == "equal" or not equal or place < equal[0] or max(b - a, d - c) > _LONGEST:
-            continue
-        mine, other = _between(ours, claim.text, a, b), _between(theirs, source.text, c, d)
-        told = _tells(ours[a:b]), _tells(theirs[c:d])
-        if negates(mine) != negates(other):
-            yield Mismatch("negated", _stretch(ours, a, b), _cut(source, c, d))
-        elif all(told):
-            yield Mismatch("replaced", _stretch(ours, a, b), _cut(source, c, d))
-
-
-def _tells(tokens: Sequence[Token]) -> bool:
-    return any(token.content for token in tokens)
-
-
 def _between(tokens: Sequence[Token], text: str, first: int, after: int) -> str:
     return text[tokens[first].start : tokens[after - 1].end] if first < after else ""
 
@@ -100,8 +95,10 @@ def _stretch(tokens: Sequence[Token], first: int, after: int) -> Region:
 
 
 def _cut(source: Sentence, first: int, after: int) -> str:
+    """Return the stretch, with the rest of an item that it ends in: `2%`, `three months`."""
     place = _stretch(source.tokens, first, after)
-    return place.of(source.text)
+    ends = [item.end for item in source.items if item.start < place.end <= item.end]
+    return source.text[place.start : max([place.end, *ends])]
 
 
 Fault = Literal["absent", "misattributed", "replaced", "negated", "condition", "unsupported", "elsewhere"]
@@ -145,47 +142,50 @@ class SentenceFault(NamedTuple):
     strength: float = 1.0
     """How far the evidence is from it, from 0 to 1."""
 
+    @property
+    def rank(self) -> int:
+        """Order of findings: numbers, then differences of near-verbatim sentences, then names."""
+        named = self.item is not None and self.item.kind == "name"
+        if self.fault in ("replaced", "negated"):
+            return 1
+        if self.fault == "absent":
+            return 2 if named else 0
+        if self.fault == "misattributed":
+            return 3 if self.instead or not named else 6
+        return {"condition": 4, "unsupported": 5, "elsewhere": 7}[self.fault]
+
 
 def find_wrong(claim: ComparedSentence) -> list[SentenceFault]:
     """Return all that is found, the surest first; never nothing."""
-    found = [*_absent(claim), *_misattributed(claim), *_different(claim), *_unsupported(claim)]
+    found = [*_absent(claim), *_misattributed(claim)]
+    found += [
+        SentenceFault(one.kind, widen_to_items(claim, *one.place), None, one.instead, claim.best)
+        for one in find_differences(claim)
+    ]
+    place = find_unsaid(claim) or find_lacking(claim, claim.held)
+    holders = claim.saying(place) if place else []
+    if place and holders:
+        found.append(SentenceFault("elsewhere", place, source=_nearest(claim, claim.stems, holders)[1]))
+    elif place:
+        found.append(SentenceFault("unsupported", place, source=claim.best, strength=1 - claim.share))
     if not found:
         found.append(SentenceFault("elsewhere", claim.main_words, source=claim.best))
-    return sorted(_once(found), key=_rank)
-
-
-def _rank(finding: SentenceFault) -> int:
-    """Rank findings: first numbers, then differences of near-verbatim sentences, then names."""
-    named = finding.item is not None and finding.item.kind == "name"
-    if finding.fault in ("replaced", "negated"):
-        return 1
-    if finding.fault == "absent":
-        return 2 if named else 0
-    if finding.fault == "misattributed":
-        return 3 if finding.instead or not named else 6
-    return {"condition": 4, "unsupported": 5, "elsewhere": 7}[finding.fault]
-
-
-def _once(found: list[SentenceFault]) -> Iterator[SentenceFault]:
-    seen: set[tuple[str, str]] = set()
-    for finding in found:
-        key = (finding.fault, finding.item.key if finding.item else str(finding.place))
-        if key not in seen:
-            seen.add(key)
-            yield finding
+    once: dict[tuple[Fault, str | Region], SentenceFault] = {}
+    for one in found:
+        once.setdefault((one.fault, one.item.key if one.item else one.place), one)
+    return sorted(once.values(), key=lambda one: one.rank)
 
 
 def _absent(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    found = [item for item in claim.items if claim.absent(item) and not _is_written(claim, item)]
+    found = [
+        item
+        for item in claim.items
+        if claim.absent(item) and not is_written(item, claim.evidence, claim.best)
+    ]
     # The first one of the surest is named with what stands in its place; a list of thousands is not compared.
     for place, item in enumerate(sorted(found, key=lambda item: item.kind == "name")):
         other, source = _find_same_matter(claim, item) if place < MOST_COMPARED else ("", None)
         yield SentenceFault("absent", Region(item.start, item.end), item, other, source)
-
-
-def _is_written(claim: ComparedSentence, item: Item) -> bool:
-    """Return whether the evidence has an item's words in another form: in a name, as the number of a list."""
-    return item.key in claim.evidence.words or claim.evidence.has_text(item.text)
 
 
 def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
@@ -211,41 +211,15 @@ def _misattributed(claim: ComparedSentence) -> Iterator[SentenceFault]:
         elif share >= SUBJECT:
             continue
         other, _ = _other_item(claim, item, around, SUBJECT if subject else ATTACHED)
-        if item.kind == "name" and _is_part(item.text, other):
-            other = ""
-        about = subject or _about(claim, item, source)
+        mine, known = (set(build_stems_key(name).split()) for name in (item.text, other))
+        if item.kind == "name" and (mine <= known or known <= mine):
+            other = ""  # one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`
+        # Or else what the evidence sentence with the item does not say, in the item's clause or anywhere.
+        about = subject or find_lacking(claim, source.stems, claim.clause(item))
+        about = about or find_lacking(claim, source.stems)
         yield SentenceFault(
             "misattributed", Region(item.start, item.end), item, other, source, about, 1 - share
         )
-
-
-def _different(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    for difference in find_differences(claim):
-        yield SentenceFault(
-            difference.kind, widen_to_items(claim, *difference.place), None, difference.instead, claim.best
-        )
-
-
-def _unsupported(claim: ComparedSentence) -> Iterator[SentenceFault]:
-    place = find_unsaid(claim) or find_lacking(claim, claim.held)
-    if place is None:
-        return
-    holders = claim.saying(place)
-    if holders:
-        yield SentenceFault("elsewhere", place, source=_nearest(claim, claim.stems, holders)[1])
-    else:
-        yield SentenceFault("unsupported", place, source=claim.best, strength=1 - claim.share)
-
-
-def _about(claim: ComparedSentence, item: Item, source: Sentence) -> Region | None:
-    """Return what the evidence sentence with the item does not say, in the item's clause or else anywhere."""
-    return find_lacking(claim, source.stems, claim.clause(item)) or find_lacking(claim, source.stems)
-
-
-def _is_part(name: str, other: str) -> bool:
-    """Return whether one name is the other in fewer words: `Reserve Bank`, `Reserve Bank of India`."""
-    mine, known = set(build_stems_key(name).split()), set(build_stems_key(other).split())
-    return mine <= known or known <= mine
 
 
 def _nearest(
@@ -263,7 +237,7 @@ def _other_item(
     best, found, source = least, "", None
     words = claim.evidence.weigh(wanted)
     for sentence in claim.evidence.sentences:
-        known = next((known for known in sentence.items if _alike(item, known)), None)
+        known = next((known for known in _list_alike(claim, item, sentence)), None)
         share = words.share(sentence.stems) if known else 0.0
         if known and share >= best and (share > best or source is None):
             best, found, source = share, known.text, sentence
@@ -280,7 +254,7 @@ def _find_same_matter(claim: ComparedSentence, item: Item) -> tuple[str, Sentenc
     best: tuple[float, float] = (SAME_MATTER, 0.0)
     found: list[tuple[Item, Sentence]] = []
     for sentence in claim.evidence.sentences:
-        alike = [known for known in sentence.items if _alike(item, known)]
+        alike = _list_alike(claim, item, sentence)
         share = words.share(sentence.stems) if alike else 0.0
         clauses = _list_clauses(sentence) if share >= best[0] else []
         for known in alike if clauses else ():
@@ -307,6 +281,11 @@ def _list_clauses(sentence: Sentence) -> list[tuple[Region, frozenset[str]]]:
         )
         for region in regions
     ]
+
+
+def _list_alike(claim: ComparedSentence, item: Item, sentence: Sentence) -> list[Item]:
+    """Return the items of an evidence sentence that could stand in the place of one, and the claim lacks."""
+    return [known for known in sentence.items if known.key not in claim.keys and _alike(item, known)]
 
 
 def _alike(item: Item, known: Item) -> bool:

@@ -49,7 +49,7 @@ def test_the_docs_have_the_table_of_the_command_which_learns_nothing_again(tmp_p
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A small copy of what decides the table, code aside, as the working folder; its page is fresh."""
     for folder in READ:
-        ignored = shutil.ignore_patterns("*.py", "*.pyc", "*.skops")
+        ignored = shutil.ignore_patterns("*.py", "*.pyc", "*.npz")
         shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=ignored)
     shutil.copy(REPOSITORY / CONSTRAINTS, tmp_path)
     write_data(tmp_path / KEPT)
@@ -122,7 +122,7 @@ def test_files_that_come_and_go_are_told(copy: Path) -> None:
     (copy / FOLDER / "gold.metarag.jsonl").rename(copy / FOLDER / "gold.self-check.jsonl")
     (copy / KEPT / "begin" / "turns.jsonl").unlink()
     (copy / KEPT / "README.md").write_text("The sources of the texts.")
-    (copy / "detectors" / "combined" / "trained" / "combined.skops").write_bytes(b"learnt")
+    (copy / "detectors" / "combined" / "trained" / "combined.npz").write_bytes(b"learnt")
     assert ": prompts-and-learnt-models, recordings, samples. Run " in str(
         what_changed(PAGE, deciding(ASKED, DETECTORS))
     )

@@ -8,7 +8,7 @@ from typing import Any
 from hallulab.agents.models import complaints, pauses, token_watch, written_calls
 from hallulab.agents.users import leaked_plans
 from hallulab.detectors.base import reading
-from hallulab.detectors.explanations import claim, evidence, explanation, findings
+from hallulab.detectors.explanations import claim, evidence, explanation, findings, other_forms
 from hallulab.detectors.features import batch, features, judgements, trained_detector
 from hallulab.scenarios.attacks import giving_in, repeated
 from hallulab.scenarios.attacks.attack import load_orders
@@ -263,6 +263,12 @@ TABLE: dict[Callable[..., Any], Case] = {
     findings.find_differences: lambda text: run_all(findings.find_differences(make_claim(text))),
     findings.negates: findings.negates,
     findings.find_wrong: lambda text: findings.find_wrong(make_claim(text)),
+    other_forms.is_written: lambda text: [
+        other_forms.is_written(item, evidence.read_evidence((written,)), None)
+        for item, written in (
+            (one, other) for one in items.find_items(text)[:3] for other in (EVIDENCE, text)
+        )
+    ],
     cells.is_nothing: cells.is_nothing,
     cells.unpack_cell: lambda text: cells.unpack_cell(str([text])),
     formats.read_chats: pass_through("jsonl", "a.jsonl"),

@@ -13,13 +13,13 @@ import random
 import sys
 import warnings
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 
+from hallulab.detectors.base.classifiers import Classifier, freeze
 from hallulab.detectors.combined.model import (
     CombinedModel,
     PieceClassifiers,
@@ -55,9 +55,9 @@ def make_model() -> CombinedModel:
     measured = measure_all(CASES, frequency)
     noise = np.random.default_rng(0)
 
-    def fit(classifier: Any, width: int) -> Any:
+    def fit(classifier: Any, width: int) -> Classifier:
         inputs = noise.random((60, width))
-        return classifier.fit(inputs, inputs[:, 0] > inputs[:, -1])
+        return freeze(classifier.fit(inputs, inputs[:, 0] > inputs[:, -1]))
 
     words = measured.words(slice(None))
     replies = build_reply_inputs(measured, np.zeros(len(words)))
@@ -77,47 +77,33 @@ def make_model() -> CombinedModel:
 
 
 def change(whole: dict[str, bytes], draw: random.Random) -> dict[str, bytes]:
-    """One number of an array or of the schema, or some bytes of a member, become others."""
-    name = draw.choice(sorted(whole)) if draw.random() < 0.8 else "schema.json"
+    """One number of an array or of the plain values, or some bytes of a member, become others."""
+    name = draw.choice(sorted(whole)) if draw.random() < 0.8 else "plain.npy"
     content = bytearray(whole[name])
     if draw.random() < 0.2:
         for _ in range(draw.randint(1, 4)):
             content[draw.randrange(len(content))] = draw.randrange(256)
         return {**whole, name: bytes(content)}
-    if name == "schema.json":
-        schema = json.loads(content)
-        node = draw.choice([node for node in walk(schema) if node["__loader__"] == "JsonNode"])
-        node["content"] = json.dumps(draw.choice([*EXTREME, None, True, "x", float("nan")]))
-        return {**whole, name: json.dumps(schema).encode()}
-    array = np.load(io.BytesIO(content), allow_pickle=False)
-    if not array.size:
-        return whole
-    array = np.array(array).reshape(array.shape or 1)
-    field = array[draw.choice(array.dtype.names)] if array.dtype.names else array
-    place = tuple(draw.randrange(size) for size in field.shape)
-    new = draw.choice([*EXTREME, float("nan"), float("inf"), draw.randrange(300)])
-    with np.errstate(all="ignore"):
-        field[place] = np.array(new).astype(field.dtype)
+    array = np.load(io.BytesIO(content), allow_pickle=False).copy()
+    if name == "plain.npy":
+        plain = json.loads(array.tobytes())
+        held = draw.choice([plain, plain["thresholds"]])
+        held[draw.choice(sorted(held))] = draw.choice([*EXTREME, None, True, "x", float("nan")])
+        array = np.frombuffer(json.dumps(plain).encode(), np.uint8)
+    else:
+        place = tuple(draw.randrange(size) for size in array.shape)
+        new = draw.choice([*EXTREME, float("nan"), float("inf"), draw.randrange(300)])
+        with np.errstate(all="ignore"):
+            array[place] = np.array(new).astype(array.dtype)
     written = io.BytesIO()
     np.save(written, array)
     return {**whole, name: written.getvalue()}
 
 
-def walk(value: Any) -> Iterator[dict[str, Any]]:
-    """Nodes of a schema."""
-    if isinstance(value, dict):
-        if "__loader__" in value:
-            yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for one in value:
-            yield from walk(one)
-
-
 def main(folder: Path, seed: int, number: int) -> None:
     """Print how many changed files were refused, and how many gave scores."""
     warnings.simplefilter("ignore")
-    good, path = folder / "good.skops", folder / "changed.skops"
+    good, path = folder / "good.npz", folder / "changed.npz"
     save_model(make_model(), good)
     with zipfile.ZipFile(good) as archive:
         whole = {name: archive.read(name) for name in archive.namelist()}

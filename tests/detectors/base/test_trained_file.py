@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import skops.io
-from sklearn.linear_model import LogisticRegression
 
 from hallulab.detectors.base import trained_file
-from hallulab.detectors.base.trained_file import read_classifier, read_trained, write_trained
+from hallulab.detectors.base.trained_file import read_trained, write_trained
 from hallulab.detectors.combined import model as combined
 from hallulab.detectors.evidence_chain import model as evidence_chain
 from hallulab.scenarios.errors import UsageError
@@ -21,12 +19,12 @@ DIRECTORY = b"PK\x01\x02"
 
 
 def read(path: Path) -> dict[str, Any]:
-    return read_trained(path, 1, (), "Train it anew.", dict)
+    return read_trained(path, 1, "Train it anew.", dict)
 
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    path = tmp_path / "kept.skops"
+    path = tmp_path / "kept.npz"
     write_trained({"words": list(range(200))}, 1, path)
     assert read(path)["words"][199] == 199
     return path
@@ -34,7 +32,7 @@ def kept(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("marker", "offset", "length"),
-    [(b"schema.json", 11, 20), (DIRECTORY, 8, 1), (DIRECTORY, 10, 1), (DIRECTORY, 42, 4)],
+    [(b"plain.npy", 40, 20), (DIRECTORY, 8, 1), (DIRECTORY, 10, 1), (DIRECTORY, 42, 4)],
     ids=["data", "encrypted", "compression", "place"],
 )
 def test_a_damaged_file_is_refused(kept: Path, marker: bytes, offset: int, length: int) -> None:
@@ -42,7 +40,7 @@ def test_a_damaged_file_is_refused(kept: Path, marker: bytes, offset: int, lengt
     start = data.index(marker) + offset
     data[start : start + length] = bytes(byte ^ 0xFF for byte in data[start : start + length])
     kept.write_bytes(data)
-    with pytest.raises(UsageError, match=r"kept\.skops: this is no trained model of this detector\. Train"):
+    with pytest.raises(UsageError, match=r"kept\.npz: this is no trained model of this detector\. Train"):
         read(kept)
 
 
@@ -51,24 +49,25 @@ def test_a_file_that_cannot_be_read_is_named(kept: Path, monkeypatch: pytest.Mon
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(trained_file, "read_file", refuse)
-    with pytest.raises(UsageError, match=r"^cannot read .*kept\.skops: Permission denied\.$"):
+    with pytest.raises(UsageError, match=r"^cannot read .*kept\.npz: Permission denied\.$"):
         read(kept)
 
 
-def test_a_classifier_gives_probabilities_or_is_none_where_it_may_be() -> None:
-    regression = LogisticRegression().fit([[0.0], [1.0]], [False, True])
-    assert read_classifier(regression) is regression
-    assert read_classifier(None, optional=True) is None
-    for found in (None, "x"):
-        with pytest.raises(TypeError, match=f"{type(found).__name__} is no classifier"):
-            read_classifier(found)
+def test_a_file_that_unpacks_to_far_more_is_refused(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained_file, "LARGEST_UNPACKED", 1000)
+    with pytest.raises(UsageError, match="this is no trained model"):
+        read(kept)
 
 
 @pytest.mark.parametrize(
-    "held", [{"words": "x"}, {"sentences": 3}, {"linear": [1]}, {"trees": "x"}, {"trees": None}]
+    "held",
+    [
+        *({"words": "x"}, {"sentences": 3}, {"linear": [1]}, {"trees": "Regression"}, {"trees": None}),
+        *({"texts": -1}, {"texts": 1.5}, {"identity": 3}),
+    ],
 )
 def test_a_combined_model_without_a_classifier_is_refused(held: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "whole.skops"
+    path = tmp_path / "whole.npz"
     model = make_model()
     combined.save_model(model, path)
     assert combined.load_model(path).frequency == model.frequency
@@ -77,13 +76,13 @@ def test_a_combined_model_without_a_classifier_is_refused(held: dict[str, Any], 
 
 @pytest.mark.parametrize("held", [{"sentence_classifier": "x"}, {"word_classifier": [1]}])
 def test_an_evidence_chain_without_a_classifier_is_refused(held: dict[str, Any], tmp_path: Path) -> None:
-    path = Path(evidence_chain.__file__).with_name("trained") / "lr-paper.skops"
+    path = Path(evidence_chain.__file__).with_name("trained") / "lr-paper.npz"
     refused(path, evidence_chain, held, tmp_path)
 
 
 def refused(good: Path, module: Any, held: dict[str, Any], tmp_path: Path) -> None:
-    whole = skops.io.load(good, trusted=list(module.TRUSTED_TYPES))
-    path = tmp_path / "edited.skops"
-    skops.io.dump({**whole, **held}, path)
-    with pytest.raises(UsageError, match=r"edited\.skops: this is no trained model of this detector"):
+    path = tmp_path / "edited.npz"
+    whole = read_trained(good, module.FORMAT, "Train it anew.", dict)
+    write_trained({**whole, **held}, module.FORMAT, path)
+    with pytest.raises(UsageError, match=r"edited\.npz: this is no trained model of this detector"):
         module.load_model(path)

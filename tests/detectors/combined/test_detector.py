@@ -69,6 +69,18 @@ async def test_the_shipped_model_says_which_words_are_invented() -> None:
     assert max(scores, key=lambda word: scores[word]) == "Springfield."
 
 
+async def test_the_shipped_model_scores_as_scikit_learn_does_that_fitted_it() -> None:
+    judgement = await detector().detect(
+        view("The bakery opens at 6. Bread costs 4 euros in Springfield.", *BAKERY)
+    )
+    assert judgement.score == 0.546223
+    assert [unit.score for unit in judgement.units] == [0.305955, 0.551968]
+    assert judgement.word_scores == (
+        *(0.011982, 0.011648, 0.011597, 0.012874, 0.013384),
+        *(0.045038, 0.043847, 0.111647, 0.061021, 0.069091, 0.159333),
+    )
+
+
 def test_trained_with_spans_it_tells_replies_and_words_apart(on_spans: CombinedDetector) -> None:
     clean, wrong = judged(on_spans, corpus(1))
     assert (clean.flagged, wrong.flagged) == (False, True)
@@ -124,7 +136,7 @@ def test_models_are_taken_from_files(
     tmp_path: Path, on_spans: CombinedDetector, on_labels: CombinedDetector
 ) -> None:
     for made in (on_spans, on_labels):
-        path = tmp_path / "mine.skops"
+        path = tmp_path / "mine.npz"
         save_model(made.model, path)
         loaded = detector(model=str(path))
         assert loaded.version != detector().version
@@ -132,7 +144,7 @@ def test_models_are_taken_from_files(
 
 
 def test_a_file_of_another_detector_is_refused() -> None:
-    other = Path(SHIPPED).parents[2] / "evidence_chain" / "trained" / "rf-extended.skops"
+    other = Path(SHIPPED).parents[2] / "evidence_chain" / "trained" / "rf-extended.npz"
     with pytest.raises(UsageError, match="this is no trained model of this detector"):
         detector(model=str(other))
 

@@ -185,7 +185,7 @@ def test_a_given_threshold_is_kept_after_training() -> None:
 def test_a_model_is_taken_from_a_file(
     tmp_path: Path, trained: Callable[[str], EvidenceChainDetector]
 ) -> None:
-    path = tmp_path / "mine.skops"
+    path = tmp_path / "mine.npz"
     made = trained("evidence-chain-bm25")
     save_model(made.model, path)
     loaded = detector("evidence-chain-bm25", model=str(path))
@@ -193,6 +193,25 @@ def test_a_model_is_taken_from_a_file(
     assert loaded.version != detector("evidence-chain-bm25").version
     with pytest.raises(UsageError, match="holds a model of evidence-chain-bm25"):
         detector("evidence-chain-rf", model=str(path))
+
+
+@pytest.mark.parametrize(
+    ("kind", "features", "scores", "last_word"),
+    [
+        ("evidence-chain-lr", "extended", [0.076125, 0.615557], 0.581501),
+        ("evidence-chain-rf", "extended", [0.068115, 0.485127], 0.458287),
+        ("evidence-chain-lr", "paper", [0.091419, 0.476035], 0.476035),
+        ("evidence-chain-rf", "paper", [0.06101, 0.263776], 0.263776),
+    ],
+)
+def test_the_shipped_models_score_as_scikit_learn_does_that_fitted_them(
+    kind: str, features: str, scores: list[float], last_word: float
+) -> None:
+    reply = "The bakery opens at 6. Bread costs 4 euros in Springfield."
+    judgement = judged(detector(kind, features=features), view(reply, *BAKERY))[0]
+    assert [unit.score for unit in judgement.units] == scores
+    assert judgement.word_scores is not None
+    assert judgement.word_scores[-1] == last_word
 
 
 @pytest.mark.parametrize("features", ["paper", "extended"])

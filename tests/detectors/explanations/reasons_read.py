@@ -12,6 +12,7 @@ _QUOTED = re.compile(r'"([^"]+)"')
 _NO_PASSAGE = re.compile(r'No passage has the words? ((?:"[^"]+"(?:, | or )?)+)')
 _NEITHER = re.compile(r'Neither the evidence nor the user has the words? ((?:"[^"]+"(?:, | or )?)+)')
 _ABSENT = re.compile(r'((?:"[^"]+"(?:, | and )?)+(?:\d+ others )?)(?: is| are|is|are) not in the evidence')
+_ALL_WORDS = re.compile(r'The evidence has all words of "([^"]+)"')
 _CITED = re.compile(
     r"(?:on the same matter it has|On this the evidence has|It says:|nearest evidence is:"
     r'|nearest sentence is:|in another connection:|The evidence has "[^"]+" in:|left out here:'
@@ -30,6 +31,7 @@ def find_untrue(reason: str, texts: Sequence[str], user_text: str = "") -> list[
     return [
         *(word for listed in _NO_PASSAGE.findall(reason) for word in _find_words(listed, texts)),
         *(word for listed in _NEITHER.findall(reason) for word in _find_words(listed, [*texts, user_text])),
+        *(word for told in _ALL_WORDS.findall(reason) for word in _find_lacking(told, texts)),
         *(item for listed in _ABSENT.findall(reason) for item in _find_items(listed, texts)),
         *(quote for quote in _CITED.findall(reason) if not any(_stands(quote, text) for text in texts)),
     ]
@@ -45,6 +47,15 @@ def _find_words(listed: str, texts: Sequence[str]) -> list[str]:
     stems = {read_word(match[0]).stem for text in texts for match in TOKEN.finditer(text)}
     words = _QUOTED.findall(listed)
     return [*find_written(words, texts), *(word for word in words if read_word(word).stem in stems)]
+
+
+def _find_lacking(told: str, texts: Sequence[str]) -> Iterator[str]:
+    """Yield the words, numbers aside, that stand in no text, as written or with the same stem."""
+    stems = {read_word(match[0]).stem for text in texts for match in TOKEN.finditer(text)}
+    for word in TOKEN.findall(told):
+        stem = read_word(word).stem
+        if not (stem in stems or stem[0].isdigit() or find_written([word], texts)):
+            yield word
 
 
 def _find_items(listed: str, texts: Sequence[str]) -> Iterator[str]:

@@ -71,7 +71,7 @@ REFUSED = [
     ({"chatbots": ["autogen"]}, "autogen: no page may start 'autogen', which is code"),
     (bot("guarded", chatbot={"kind": "callable"}), no_path("x", "callable")),
     (bot("guarded", policy="../mine.yaml"), no_path("x", "../mine.yaml")),
-    (judge("combined", model="/tmp/evil.skops"), no_path("x", "/tmp/evil.skops")),
+    (judge("combined", model="/tmp/evil.npz"), no_path("x", "/tmp/evil.npz")),
     (judge("hhem", weights="we\u200bights"), no_path("x", "we\u200bights")),
     (judge("logic-graph", reranker_model="./mine"), no_path("x", "./mine")),
     ({"model": "/etc"}, no_path("model", "/etc")),
