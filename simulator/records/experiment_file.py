@@ -213,3 +213,8 @@ def describe(error: ValidationError, model: type[BaseModel] | None = None) -> st
         return f"unknown field `{field}`{near}. Remove it or correct its spelling."
     sentence = f"{explain_error(first)}."
     return f"field `{field}`: {sentence}" if field else sentence
+
+
+def describe_flaw(path: Path, number: int, error: ValidationError) -> str:
+    """Say what is wrong with a line."""
+    return f"{path}, line {number}: {describe(error)} Correct or delete the line."
