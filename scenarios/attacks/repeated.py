@@ -66,10 +66,15 @@ def read_replacement(poison: Poison) -> Replacement | None:
     false, true = _find_item(poison.false, poison.false_value), _find_item(poison.true, poison.true_value)
     if false is None or true is None:
         return None
+    others = [
+        (max(false.start - match.end(), match.start() - false.end), read_word(match[0]).stem)
+        for match in TOKEN.finditer(poison.false)
+        if (match.end() <= false.start or match.start() >= false.end) and read_word(match[0]).content
+    ]
     return Replacement(
         false,
         true,
-        _find_stems_around(poison.false, false),
+        frozenset(stem for _, stem in sorted(others)[:_AROUND]),
         _find_marks(poison.false, false.start, false.end),
     )
 
@@ -99,16 +104,19 @@ def is_value_in(text: str, value: Item) -> bool:
     >>> is_value_in("You have 60 days.", sixty)
     True
     """
-    return any((item.kind, item.key) == (value.kind, value.key) for item in find_items(text))
+    return bool(find_value(text, value))
+
+
+def find_value(text: str, value: Item) -> list[Item]:
+    """Return the places where a text has a value."""
+    return [item for item in find_items(text) if (item.kind, item.key) == (value.kind, value.key)]
 
 
 def is_value_asserted(sentence: str, replaced: Replacement) -> bool:
     """Return whether a sentence says of the false value what the statement says, and does not deny it."""
-    false = replaced.false
     return any(
         _find_marks(sentence, item.start, item.end) <= replaced.marks
-        for item in find_items(sentence)
-        if (item.kind, item.key) == (false.kind, false.key)
+        for item in find_value(sentence, replaced.false)
     )
 
 
@@ -128,13 +136,3 @@ def _find_marks(sentence: str, start: int, end: int) -> frozenset[re.Pattern[str
 
 def _find_item(sentence: str, value: str) -> Item | None:
     return next((item for item in find_items(sentence) if item.text == value), None)
-
-
-def _find_stems_around(sentence: str, value: Item) -> frozenset[str]:
-    """Return the stems of the content words nearest to a value."""
-    others = [
-        (max(value.start - match.end(), match.start() - value.end), read_word(match[0]).stem)
-        for match in TOKEN.finditer(sentence)
-        if (match.end() <= value.start or match.start() >= value.end) and read_word(match[0]).content
-    ]
-    return frozenset(stem for _, stem in sorted(others)[:_AROUND])

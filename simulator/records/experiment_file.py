@@ -145,7 +145,7 @@ def _find_true_number(given: Any, read: Any) -> tuple[int | str, ...] | None:
     if isinstance(given, Mapping) and isinstance(read, Mapping):
         steps: Iterable[int | str] = given.keys() & read.keys()
     elif isinstance(given, list | tuple) and isinstance(read, list | tuple):
-        steps = range(len(given))
+        steps = range(min(len(given), len(read)))
     else:
         return None
     found = ((step, _find_true_number(given[step], read[step])) for step in steps)
