@@ -137,18 +137,14 @@ def plant_orders(
     orders = generator.sample(load_orders(), len(load_orders()))
     shuffled = generator.sample(list(documents), len(documents))
     placed = {document.name: orders[at % len(orders)] for at, document in enumerate(shuffled[:wanted])}
-    made = tuple(
-        _insert_order(document, placed[document.name], seed) if document.name in placed else document
-        for document in documents
-    )
-    return made, {name: order.id for name, order in placed.items()}
-
-
-def _insert_order(document: Document, order: Injection, seed: int) -> Document:
-    paragraphs = _BLANK_LINE.split(document.text)
-    at = int(digest([seed, document.name])[:8], 16) % len(paragraphs)
-    paragraphs.insert(at + 1, order.text)
-    return document.model_copy(update={"text": "\n\n".join(paragraphs)})
+    made = list(documents)
+    for place, document in enumerate(documents):
+        if document.name in placed:
+            paragraphs = _BLANK_LINE.split(document.text)
+            at = int(digest([seed, document.name])[:8], 16) % len(paragraphs)
+            paragraphs.insert(at + 1, placed[document.name].text)
+            made[place] = document.model_copy(update={"text": "\n\n".join(paragraphs)})
+    return tuple(made), {name: order.id for name, order in placed.items()}
 
 
 def draw_user_order(
@@ -291,21 +287,19 @@ def apply_attack(scenario: Scenario, attack: Attack) -> tuple[Scenario, AttackRe
     )
     attacked = scenario.model_copy(update={"documents": (*ordering_documents, *added)})
     if attack.retrieval is not None:
-        outdated = _list_outdated(attacked, attack.seed) if attack.retrieval.stale_ratio else ()
+        passages = (one for document in attacked.documents for one in cut_into_passages(document))
+        outdated: tuple[Poison, ...] = ()
+        if attack.retrieval.stale_ratio:
+            outdated = tuple(
+                one for passage in passages for one in make_outdated(passage, attack.seed).statements
+            )
+            if not outdated:
+                raise UsageError(
+                    f"{scenario.name}: no document has an amount or a date in a whole sentence, so none can "
+                    "be outdated. Set `attack.retrieval.stale_ratio` to 0."
+                )
         planted = planted.model_copy(update={"retrieval": attack.retrieval, "outdated": outdated})
     return attacked, planted
-
-
-def _list_outdated(scenario: Scenario, seed: int) -> tuple[Poison, ...]:
-    """Return what the older versions of all passages say in place of the truth."""
-    passages = (passage for document in scenario.documents for passage in cut_into_passages(document))
-    found = tuple(one for passage in passages for one in make_outdated(passage, seed).statements)
-    if not found:
-        raise UsageError(
-            f"{scenario.name}: no document has an amount or a date in a whole sentence, so none can be "
-            "outdated. Set `attack.retrieval.stale_ratio` to 0."
-        )
-    return found
 
 
 def hash_attack(attack: Attack | None) -> str | None:

@@ -144,10 +144,22 @@ def _list_candidates(documents: tuple[Document, ...]) -> tuple[_Candidate, ...]:
     """Return the falsehoods that a user can say by themselves."""
     library = collect_sentences(documents)
     titles = {document.name: document.title for document in documents}
-    valued = [one for document in documents for one in list_falsehoods(document, library, seed=0)]
-    valued = [one for one in valued if _has_sure_value(one)]
+    valued = [
+        one
+        for document in documents
+        for one in list_falsehoods(document, library, seed=0)
+        if _CLOCK.search(one.true_value) is None
+        and any(item.kind in _SURE and item.text == one.true_value for item in find_items(one.true))
+    ]
     taken = {one.true for one in valued}
-    chosen = [one for one in (*valued, *_list_reversed(documents, taken)) if _is_speakable(one.true)]
+    chosen = [
+        one
+        for one in (*valued, *_list_reversed(documents, taken))
+        if "\n" not in one.true
+        and not one.true.startswith(("-", "*", "|", "#", "("))
+        and _FEWEST_WORDS <= len(one.true.split()) <= _MOST_WORDS
+        and not _POINTING.match(one.true)
+    ]
     stems = [_read_stems(f"{titles[one.document]} {one.true}") for one in chosen]
     counts = Counter(stem for own in stems for stem in own)
     candidates = []
@@ -171,16 +183,6 @@ def _list_reversed(documents: Sequence[Document], taken: Container[str]) -> Iter
                     true_value=true[edit.start : edit.end],
                     false_value=edit.text,
                 )
-
-
-def _is_speakable(sentence: str) -> bool:
-    plain = "\n" not in sentence and not sentence.startswith(("-", "*", "|", "#", "("))
-    return plain and _FEWEST_WORDS <= len(sentence.split()) <= _MOST_WORDS and not _POINTING.match(sentence)
-
-
-def _has_sure_value(poison: Poison) -> bool:
-    sure = any(item.kind in _SURE and item.text == poison.true_value for item in find_items(poison.true))
-    return sure and _CLOCK.search(poison.true_value) is None
 
 
 def _read_stems(text: str) -> frozenset[str]:

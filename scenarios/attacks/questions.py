@@ -256,8 +256,15 @@ def _choose_distractors(
     own = [place for place in range(len(question.context)) if place not in question.supporting]
     found = [_build_passage_at(question, place) for place in own[:count]]
     if len(found) < count:
+        hidden = determine_answer_kind(question.answer) != "yes or no"
         taken = {title for title, _ in question.context}
-        more = list(_find_other_passages(question, others, taken))
+        more = []  # paragraphs of other questions, one a title, without the answer
+        for other in others:
+            for place, (title, sentences) in enumerate(other.context):
+                text = f"{title} {''.join(sentences)}"
+                if title not in taken and not (hidden and is_phrase_in(question.answer, text)):
+                    taken.add(title)
+                    more.append(_build_passage_at(other, place))
         random.Random(f"noise/{seed}/{question.id}").shuffle(more)  # noqa: S311 - a seeded choice of data
         found += more[: count - len(found)]
     if len(found) < count:
@@ -266,16 +273,3 @@ def _choose_distractors(
             f"{count}. Ask for fewer distractors, or give a data set with more questions."
         )
     return found
-
-
-def _find_other_passages(
-    question: HotpotQuestion, others: Sequence[HotpotQuestion], taken: set[str]
-) -> Iterator[Passage]:
-    """Yield the paragraphs of other questions, one a title, without `taken` titles and without the answer."""
-    hidden = determine_answer_kind(question.answer) != "yes or no"
-    for other in others:
-        for place, (title, sentences) in enumerate(other.context):
-            if title in taken or (hidden and is_phrase_in(question.answer, f"{title} {''.join(sentences)}")):
-                continue
-            taken.add(title)
-            yield _build_passage_at(other, place)

@@ -20,7 +20,6 @@ from hallulab.simulator.metrics.run_sums import (
 )
 from hallulab.simulator.statistics.differences import (
     ALPHA,
-    Difference,
     adjust_by_holm,
     compare_all_pairs,
     compare_unpaired,
@@ -34,6 +33,7 @@ from hallulab.simulator.statistics.intervals import (
     explain_no_interval,
     sum_by_cluster,
 )
+from hallulab.simulator.statistics.planning import compute_least_pairs
 from hallulab.simulator.statistics.sums import Person
 
 
@@ -67,6 +67,11 @@ class DifferenceLine(Frozen):
     floor: Rounded | None
     """The noise floor: how far halves of one run differ that have the same personas and other seeds, the mean
     of the runs in which each persona has several seeds. None: neither."""
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of the test; 0 where there is none."""
+        return self.personas if self.paired else 0
 
     @property
     def is_significant(self) -> bool:
@@ -136,13 +141,30 @@ def compare_tallies(
         next(paired) if one.paired else compare_unpaired(one.after, one.before, KINDS[rate])
         for one, (_, rate) in zip(sides, keys, strict=True)
     ]
-    floors = {
-        (bot, rate): _compute_floor((before.get(bot, ()), after.get(bot, ())), rate) for bot, rate in keys
-    }
-    return [
-        _build_line(bot, detector, rate, one, found, floors[bot, rate])
-        for (bot, rate), one, found in zip(keys, sides, tested, strict=True)
-    ]
+    lines = []
+    for (bot, rate), one, found in zip(keys, sides, tested, strict=True):
+        personas = min(len(one.after), len(one.before))
+        unexplained = not one.paired and personas >= LEAST_FOR_INTERVAL and found.ci95 is None
+        lines.append(
+            DifferenceLine(
+                chatbot=bot,
+                detector=detector,
+                metric=rate,
+                paired=one.paired,
+                same_seeds=one.same_seeds,
+                personas=personas,
+                before=compute_ratio_of_sums(one.before),
+                after=compute_ratio_of_sums(one.after),
+                difference=found.difference,
+                ci95=found.ci95,
+                no_interval="every persona of a run has the same number"
+                if unexplained
+                else explain_no_interval(personas, found={"difference": found.ci95}),
+                p_value=found.p_value,
+                floor=_compute_floor((before.get(bot, ()), after.get(bot, ())), rate),
+            )
+        )
+    return lines
 
 
 def adjust_lines(lines: Sequence[DifferenceLine]) -> list[DifferenceLine]:
@@ -162,32 +184,14 @@ def adjust_lines(lines: Sequence[DifferenceLine]) -> list[DifferenceLine]:
     return found
 
 
-def _build_line(
-    chatbot: str, detector: str, rate: RateName, sides: _Sides, found: Difference, floor: float | None
-) -> DifferenceLine:
-    personas = min(len(sides.after), len(sides.before))
-    return DifferenceLine(
-        chatbot=chatbot,
-        detector=detector,
-        metric=rate,
-        paired=sides.paired,
-        same_seeds=sides.same_seeds,
-        personas=personas,
-        before=compute_ratio_of_sums(sides.before),
-        after=compute_ratio_of_sums(sides.after),
-        difference=found.difference,
-        ci95=found.ci95,
-        no_interval=_explain_no_interval(personas, found, paired=sides.paired),
-        p_value=found.p_value,
-        floor=floor,
-    )
+def find_harm(lines: Sequence[DifferenceLine]) -> tuple[int, tuple[float | None, ...]]:
+    """Return the pairs without which no test finds one of these lines worse, and their one-sided p-values.
 
-
-def _explain_no_interval(personas: int, found: Difference, *, paired: bool) -> str | None:
-    """Say why a difference has no interval; None: it has one."""
-    if not paired and personas >= LEAST_FOR_INTERVAL and found.ci95 is None:
-        return "every persona of a run has the same number"
-    return explain_no_interval(personas, found={"difference": found.ci95})
+    The p-values are adjusted by Holm over the lines; None: there is no test.
+    """
+    halves = [line.halve_p() for line in lines]
+    needed = compute_least_pairs(max(1, sum(half is not None for half in halves)))
+    return needed, adjust_by_holm(halves)
 
 
 def _choose_sides(before: Sequence[Tally], after: Sequence[Tally], rate: RateName) -> _Sides:

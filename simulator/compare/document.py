@@ -257,7 +257,9 @@ def _build_cases(
                 where=f"{turn.chatbot}, {turn.persona}, seed {turn.seed}, turn {turn.turn + 1}, "
                 f"by {turn.detector}",
                 text=render_change_of_turn(turn),
-                note=_explain_same_reply(turn) if turn.noise else "",
+                note="the reply is the same" + ": the detector's noise" * turn.before.judged
+                if turn.noise
+                else "",
                 name=turn.detector,
                 quotations=() if turn.texts is None else list(_quote(turn.texts)),
                 link=lead_to and ("Both conversations side by side", lead_to(run, turn)),
@@ -265,11 +267,6 @@ def _build_cases(
             for turn in choose_shown(own, MOST_OF_A_KIND)
         ]
         yield NotableReplies(kind, cases, len(own), _MEANINGS[kind])
-
-
-def _explain_same_reply(turn: ChangedTurn) -> str:
-    same = "the reply is the same"
-    return f"{same}: the detector's noise" if turn.before.judged else same
 
 
 def _quote(texts: TurnTexts) -> Iterator[QuotedText]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hallulab.scenarios.text.wording import format_count, join_names
-from hallulab.simulator.compare.differences import DifferenceLine
+from hallulab.simulator.compare.differences import DifferenceLine, find_harm
 from hallulab.simulator.compare.gate_answered import (
     AnsweredLine,
     check_answered,
@@ -41,8 +41,6 @@ from hallulab.simulator.compare.summary import RunSummary, read_summary, summari
 from hallulab.simulator.compare.texts import quote_turns
 from hallulab.simulator.compare.turns import ChangedTurn, TurnChanges, index_conversations
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.statistics.differences import adjust_by_holm
-from hallulab.simulator.statistics.planning import compute_least_pairs
 
 QUOTED = 10
 """Turns of each kind that are quoted."""
@@ -114,13 +112,12 @@ def build_lines(
         answered: of them, by chatbot.
     """
     compared = [line for line in differences if line.metric == "hpt_1"]
-    halves = [line.halve_p() for line in compared]
-    needed = compute_least_pairs(max(1, sum(half is not None for half in halves)))
+    needed, harm = find_harm(compared)
     lines = [
         GateLine(
             chatbot=line.chatbot,
             detector=line.detector,
-            personas=line.personas if line.paired else 0,
+            personas=line.pairs,
             personas_needed=needed,
             before=line.before,
             now=line.after,
@@ -130,11 +127,11 @@ def build_lines(
             hpt_1=now[line.chatbot, line.detector].hpt_1,
             coverage_before=before[line.chatbot, line.detector].coverage,
             coverage=now[line.chatbot, line.detector].coverage,
-            answered_before=answered[line.chatbot].before,
-            answered=answered[line.chatbot].now,
+            answered_before=answered[line.chatbot].line.before,
+            answered=answered[line.chatbot].line.after,
             p_answered=answered[line.chatbot].p_less,
         )
-        for line, p_worse in zip(compared, adjust_by_holm(halves), strict=True)
+        for line, p_worse in zip(compared, harm, strict=True)
     ]
     order = list(now)
     return tuple(sorted(lines, key=lambda line: order.index((line.chatbot, line.detector))))

@@ -10,42 +10,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.compare.differences import DifferenceLine
+from hallulab.simulator.compare.differences import DifferenceLine, find_harm
 from hallulab.simulator.compare.gate_checks import RECREATE, LineKey, Totals
-from hallulab.simulator.compare.gate_result import LEVEL, GateCheck, describe_pairs
-from hallulab.simulator.statistics.differences import adjust_by_holm
-from hallulab.simulator.statistics.planning import compute_least_pairs
+from hallulab.simulator.compare.gate_result import LEVEL, GateCheck, Outcome, describe_pairs
 
 
 @dataclass(frozen=True)
 class AnsweredLine:
     """The answered replies of a chatbot, now and in the baseline."""
 
-    personas: int
-    """Pairs of the test; 0 where there is none."""
+    line: DifferenceLine
+    """Their share among those that answer or decline."""
     personas_needed: int
     """Pairs below which the test of so many chatbots cannot find anything."""
-    before: float | None
-    """Share of answered replies in the baseline, on these personas; None: no reply answers or declines."""
-    now: float | None
     p_less: float | None
     """One-sided paired test by flipped signs, after Holm over the chatbots; None: there is none."""
 
 
 def compare_answered(differences: Sequence[DifferenceLine]) -> dict[str, AnsweredLine]:
     """Compare the answered replies of each chatbot that both runs have, in the order of the differences."""
-    compared = list({line.chatbot: line for line in differences if line.metric == "answered"}.values())
-    halves = [line.halve_p() for line in compared]
-    needed = compute_least_pairs(max(1, sum(half is not None for half in halves)))
+    compared = {line.chatbot: line for line in differences if line.metric == "answered"}
+    needed, harm = find_harm([*compared.values()])
     return {
-        line.chatbot: AnsweredLine(
-            personas=line.personas if line.paired else 0,
-            personas_needed=needed,
-            before=line.before,
-            now=line.after,
-            p_less=p_less,
-        )
-        for line, p_less in zip(compared, adjust_by_holm(halves), strict=True)
+        chatbot: AnsweredLine(line, needed, p_less)
+        for (chatbot, line), p_less in zip(compared.items(), harm, strict=True)
     }
 
 
@@ -54,32 +42,28 @@ def check_answered(
 ) -> Iterator[GateCheck]:
     """Yield a check for each chatbot: whether it answers less than in the baseline, beyond the noise."""
     turns = {chatbot: own.turns for (chatbot, _), own in totals.items()}
-    for chatbot, line in lines.items():
+    for chatbot, answered in lines.items():
+        line, needed, p = answered.line, answered.personas_needed, answered.p_less
+        outcome: Outcome = "not tested"
         if line.before is None:
-            found = (
+            said = (
                 "the baseline does not say which replies answer (a language without rules, or a file of "
                 f"an earlier version: {RECREATE})"
             )
-            yield GateCheck(rule="answered", chatbot=chatbot, outcome="not tested", message=found)
-        elif line.now is None and turns[chatbot]:
-            found = f"answered {line.before:.1%} of replies; now the rules read none"
-            yield GateCheck(rule="answered", chatbot=chatbot, outcome="not comparable", message=found)
+        elif line.after is None and turns[chatbot]:
+            outcome, said = (
+                "not comparable",
+                f"answered {line.before:.1%} of replies; now the rules read none",
+            )
+        elif line.pairs < needed or line.after is None or p is None:
+            said = f"cannot detect fewer answers: {describe_pairs(line.pairs, needed)}"
         else:
-            yield _check_line(chatbot, line)
-
-
-def _check_line(chatbot: str, line: AnsweredLine) -> GateCheck:
-    is_blind = line.personas < line.personas_needed
-    if is_blind or line.before is None or line.now is None or line.p_less is None:
-        found = f"cannot detect fewer answers: {describe_pairs(line.personas, line.personas_needed)}"
-        return GateCheck(rule="answered", chatbot=chatbot, outcome="not tested", message=found)
-    return GateCheck(
-        rule="answered",
-        chatbot=chatbot,
-        outcome="failed" if line.p_less < LEVEL else "passed",
-        message=f"answered {line.before:.1%} → {line.now:.1%} of replies on "
-        f"{format_count(line.personas, 'persona')}, p = {line.p_less:.2g}; below {LEVEL:g} blocks",
-    )
+            outcome = "failed" if p < LEVEL else "passed"
+            said = (
+                f"answered {line.before:.1%} → {line.after:.1%} of replies on "
+                f"{format_count(line.pairs, 'persona')}, p = {p:.2g}; below {LEVEL:g} blocks"
+            )
+        yield GateCheck(rule="answered", chatbot=chatbot, outcome=outcome, message=said)
 
 
 def check_least_answered(totals: Mapping[LineKey, Totals], least: float) -> Iterator[GateCheck]:

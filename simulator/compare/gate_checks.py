@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hallulab.scenarios.text.wording import format_count
-from hallulab.simulator.compare.gate_result import LEVEL, GateCheck, GateLine, GateRules
+from hallulab.simulator.compare.gate_result import LEVEL, GateCheck, GateLine, GateRules, Outcome
 from hallulab.simulator.compare.runs import RunCompared
 from hallulab.simulator.compare.summary import RunSummary
 from hallulab.simulator.compare.turns import ChangedTurn, index_conversations, pair_turns
@@ -19,7 +19,6 @@ from hallulab.simulator.metrics.known_errors import (
     require_measured,
 )
 from hallulab.simulator.report.facts import derive_detector_errors
-from hallulab.simulator.statistics.prevalence import DetectorErrors
 
 RECREATE = "recreate the baseline with `hallulab compare RUN --save FILE`"
 REMEDY = "fit it with `hallulab calibrate`, or measure it on planted errors and give --planted (docs/gate.md)"
@@ -178,25 +177,18 @@ def check_calibrated(now: RunSummary, planted: Path | None) -> Iterator[GateChec
         name: derive_from_planted_errors(accuracy) for name, accuracy in measured.items()
     }
     for name in now.detectors:
-        refused, message = _describe_errors(known.get(name))
-        yield GateCheck(
-            rule="calibrated",
-            detector=name,
-            outcome="not comparable" if refused else "passed",
-            message=message,
-        )
-
-
-def _describe_errors(errors: DetectorErrors | None) -> tuple[bool, str]:
-    """Return whether a detector with such errors may not gate, and why, or how good it is."""
-    accuracy = None if errors is None else errors.accuracy
-    if errors is None or accuracy is None:
-        return True, f"its sensitivity and specificity on this model are unknown: {REMEDY}"
-    sensitivity, specificity = accuracy
-    found = f"sensitivity {sensitivity:.0%}, specificity {specificity:.0%}, by {errors.source}"
-    if sensitivity + specificity <= 1:
-        return True, f"its flags do not separate wrong replies from clean ones ({found})"
-    return False, found
+        errors = known.get(name)
+        outcome: Outcome = "not comparable"
+        if errors is None or errors.accuracy is None:
+            message = f"its sensitivity and specificity on this model are unknown: {REMEDY}"
+        else:
+            sensitivity, specificity = errors.accuracy
+            message = f"sensitivity {sensitivity:.0%}, specificity {specificity:.0%}, by {errors.source}"
+            if sensitivity + specificity > 1:
+                outcome = "passed"
+            else:
+                message = f"its flags do not separate wrong replies from clean ones ({message})"
+        yield GateCheck(rule="calibrated", detector=name, outcome=outcome, message=message)
 
 
 def check_worse(line: GateLine) -> GateCheck:

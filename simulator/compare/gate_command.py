@@ -113,20 +113,17 @@ def assert_no_regression(
     folder = RunFolder(Path(run) if isinstance(run, str | Path) else run.path)
     result = gate_folder(folder, Path(against), rules)
     if result.verdict != "passed":
-        raise AssertionError("\n".join(map(clean_for_terminal, _explain(result))))
+        lines = [result.headline, *(f"  {reason}" for reason in result.reasons)]
+        severe = [turn for turn in result.severe if not turn.noise]
+        lines += _list_turns("new severe hallucinations", severe)
+        for kind in ("new", "worse"):
+            lines += _list_turns(kind, [turn for turn in result.changed if turn.kind == kind])
+        lines += [f"changed: {change}" for change in result.setup]
+        lines += [f"warning: {warning}" for warning in result.warnings]
+        raise AssertionError("\n".join(map(clean_for_terminal, lines)))
     for warning in result.warnings:
         warnings.warn(warning, GateWarning, stacklevel=2)
     return result
-
-
-def _explain(result: GateResult) -> Iterator[str]:
-    yield result.headline
-    yield from (f"  {reason}" for reason in result.reasons)
-    yield from _list_turns("new severe hallucinations", [turn for turn in result.severe if not turn.noise])
-    for kind in ("new", "worse"):
-        yield from _list_turns(kind, [turn for turn in result.changed if turn.kind == kind])
-    yield from (f"changed: {change}" for change in result.setup)
-    yield from (f"warning: {warning}" for warning in result.warnings)
 
 
 def _list_turns(heading: str, turns: list[ChangedTurn]) -> Iterator[str]:

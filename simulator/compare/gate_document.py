@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from hallulab.scenarios.text.wording import NOTHING, shorten_line
 from hallulab.simulator.compare.document import render_change_of_turn
-from hallulab.simulator.compare.gate_result import GateCheck, GateResult
+from hallulab.simulator.compare.gate_result import GateResult
 from hallulab.simulator.compare.turns import KINDS, ChangedTurn, ChangeKind, FoundInTurn
 from hallulab.simulator.show.columns import CHATBOT, TWO_DECIMALS, Column
 from hallulab.simulator.show.document import (
@@ -191,24 +191,19 @@ def render_junit(result: GateResult) -> str:
         time="0",
     )
     for check in result.checks:
-        _add_testcase(suite, check)
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"hallulab.gate.{check.rule}", name=_clean(check.subject), time="0"
+        )
+        if check.outcome in _ELEMENTS:
+            said = ElementTree.SubElement(case, _ELEMENTS[check.outcome], message=_clean(check.message))
+            if check.outcome != "not tested":
+                said.set("type", check.rule)
     output = ElementTree.SubElement(suite, "system-out")
     output.text = _clean("\n".join([result.headline, *result.setup, *result.warnings]))
     suites = ElementTree.Element("testsuites", name="hallulab gate")
     suites.append(suite)
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
-
-
-def _add_testcase(suite: ElementTree.Element, check: GateCheck) -> None:
-    case = ElementTree.SubElement(
-        suite, "testcase", classname=f"hallulab.gate.{check.rule}", name=_clean(check.subject), time="0"
-    )
-    element = _ELEMENTS.get(check.outcome)
-    if element is not None:
-        said = ElementTree.SubElement(case, element, message=_clean(check.message))
-        if check.outcome != "not tested":
-            said.set("type", check.rule)
 
 
 def _clean(text: str) -> str:

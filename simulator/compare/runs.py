@@ -176,7 +176,13 @@ def explain_not_comparable(before: RunSummary, after: RunSummary) -> list[str]:
     if not _find_shared(before.chatbots, after.chatbots):
         reasons.append(f"no common chatbot ({_contrast(before.chatbots, after.chatbots)})")
     if not _find_shared_detectors(before, after):
-        reasons.append(_explain_no_detector(before, after))
+        shared = _find_shared(before.detectors, after.detectors)
+        reasons.append(
+            f"no detector in the same version ({join_names(shared)} changed; `hallulab detect` judges a run "
+            "again)"
+            if shared
+            else f"no common detector ({_contrast(before.detectors, after.detectors)})"
+        )
     if not _list_persons(before) & _list_persons(after) and not reasons:
         reasons.append("no common persona")
     return reasons
@@ -236,7 +242,7 @@ def _is_branched(summary: RunSummary) -> bool:
 
 
 def _list_persons(summary: RunSummary) -> set[tuple[str, str]]:
-    return {(one.scenario, one.persona) for one in summary.conversations}
+    return {one.pairing[:2] for one in summary.conversations}
 
 
 def _list_meetings(summary: RunSummary) -> set[tuple[str, str, str]]:
@@ -257,16 +263,6 @@ def _find_shared_detectors(before: RunSummary, after: RunSummary) -> list[str]:
         for name in _find_shared(before.detectors, after.detectors)
         if name in one and name in other and one[name].version == other[name].version
     ]
-
-
-def _explain_no_detector(before: RunSummary, after: RunSummary) -> str:
-    shared = _find_shared(before.detectors, after.detectors)
-    if shared:
-        return (
-            f"no detector in the same version ({join_names(shared)} changed; `hallulab detect` judges a run "
-            "again)"
-        )
-    return f"no common detector ({_contrast(before.detectors, after.detectors)})"
 
 
 def _contrast(before: Sequence[str], after: Sequence[str]) -> str:

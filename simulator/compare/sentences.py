@@ -103,21 +103,17 @@ def render_changes(changes: Iterable[SetupChange]) -> list[str]:
     for one in changes:
         values = (None, None) if one.what == "version" else (one.before, one.after)
         owners[one.what, one.name, *values].append(one.of)
-    return [
-        _render_change(what, name, before, after, [one for one in own if one])
-        for (what, name, before, after), own in owners.items()
-    ]
-
-
-def _render_change(what: str, name: str, before: str | None, after: str | None, owners: Sequence[str]) -> str:
-    subject = f"{what} {name}" if name else what
-    if owners:
-        subject = f"{subject} of {_join_owners(owners)}"
-    if what == "version" or (what in _BY_HASH and None not in (before, after)):
-        return subject
-    if what in _BY_HASH:
-        return f"{subject} ({'added' if before is None else 'removed'})"
-    return f"{subject}: {before or 'none'} → {after or 'none'}"
+    listed = []
+    for (what, name, before, after), own in owners.items():
+        change = f"{what} {name}" if name else what
+        if any(own):
+            change += f" of {_join_owners([*filter(None, own)])}"
+        if what not in _BY_HASH:
+            change += f": {before or 'none'} → {after or 'none'}"
+        elif what != "version" and None in (before, after):
+            change += f" ({'added' if before is None else 'removed'})"
+        listed.append(change)
+    return listed
 
 
 def _join_owners(owners: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from hallulab.scenarios.files.json_text import digest
 from hallulab.scenarios.transcript import Frozen
-from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.experiment_json import SavedExperiment, Sources
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}")
@@ -104,7 +104,13 @@ def describe_setup(
             for key, value in sorted(identity.items())
             if key.startswith(_PERSONA)
         },
-        models=_list_models(experiment),
+        models={
+            "user": ", ".join(dict.fromkeys(map(experiment.served_name, experiment.user_models))),
+            **{
+                role: experiment.served_name(experiment.roles.get(role, ""))
+                for role in ("chatbot", "detector")
+            },
+        },
         revision=saved.model_revision or "",
         user=ComponentSetup(
             version="" if saved.made_by is None else saved.made_by.user, prompts=sources.user
@@ -151,7 +157,9 @@ def _iterate_changes(before: RunSetup, after: RunSetup) -> Iterator[SetupChange]
     yield from documents
     if not documents:
         yield from _compare_one("scenario", before.scenario_version, after.scenario_version)
-    yield from _compare("persona", *_keep_shared(before.personas, after.personas))
+    shared = [name for name in before.personas if name in after.personas]
+    kept = ({name: run.personas[name] for name in shared} for run in (before, after))
+    yield from _compare("persona", *kept)
     yield from _compare("model", before.models, after.models)
     yield from _compare_one("model revision", before.revision, after.revision)
     yield from _compare("setting", before.settings, after.settings)
@@ -196,22 +204,8 @@ def _compare_one(what: str, before: str, after: str, of: str = "") -> Iterator[S
         yield SetupChange(what=what, of=of, name="", before=before, after=after)
 
 
-def _keep_shared(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return of both the entries whose names both have."""
-    shared = [name for name in one if name in other]
-    return {name: one[name] for name in shared}, {name: other[name] for name in shared}
-
-
 def _join(one: Iterable[str], other: Iterable[str]) -> list[str]:
     return list(dict.fromkeys((*one, *other)))
-
-
-def _list_models(experiment: Experiment) -> dict[str, str]:
-    """Return the served names of the models by role."""
-    models = {"user": ", ".join(dict.fromkeys(map(experiment.served_name, experiment.user_models)))}
-    for role in ("chatbot", "detector"):
-        models[role] = experiment.served_name(experiment.roles.get(role, ""))
-    return models
 
 
 def _describe_components(
@@ -237,17 +231,12 @@ def _describe_options(options: Mapping[str, Any], within: str = "") -> dict[str,
         if isinstance(value, Mapping):
             if not _SECRET.search(name):
                 found |= _describe_options(value, f"{within}{name}.")
-        elif isinstance(value, bool | int | float) or value is None or not _SECRET.search(name):
-            found[f"{within}{name}"] = _render_value(value)
+        elif isinstance(value, bool | int | float) or value is None:
+            found[f"{within}{name}"] = _render_setting(value)
+        elif not _SECRET.search(name):
+            plain = isinstance(value, str) and _PLAIN.fullmatch(value)
+            found[f"{within}{name}"] = value if plain else f"sha256 {digest(value)[:12]}"
     return found
-
-
-def _render_value(value: Any) -> str:
-    if value is None or isinstance(value, bool | int | float):
-        return _render_setting(value)
-    if isinstance(value, str) and _PLAIN.fullmatch(value):
-        return value
-    return f"sha256 {digest(value)[:12]}"
 
 
 def _render_setting(value: Any) -> str:

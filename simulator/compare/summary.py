@@ -14,7 +14,17 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.data_files import is_folder, read_text
 from hallulab.scenarios.files.json_text import parse_json, replace_surrogates
-from hallulab.scenarios.transcript import Conversation, Count, Frozen, Number, Seconds, Seed, Turn, Verdict
+from hallulab.scenarios.transcript import (
+    Conversation,
+    Count,
+    Frozen,
+    Number,
+    Pairing,
+    Seconds,
+    Seed,
+    Turn,
+    Verdict,
+)
 from hallulab.simulator.compare.setup import RunSetup, describe_setup
 from hallulab.simulator.metrics.failures import FailureCounts, RunFailures
 from hallulab.simulator.metrics.hallucinations import ByDetector, Tally, index_by_detector, is_answer
@@ -47,25 +57,31 @@ class CostSummary(Frozen):
         return Spent(**dict(self))
 
 
-class VerdictSummary(Frozen):
+class Found(Frozen):
+    """What a detector found in a turn."""
+
+    outcome: VerdictOutcome | Literal["missing"]
+    """`not localised`: it was scored without saying where, so that neither HPT nor TokAcc
+    counts it. `missing`: there is no verdict, or no such turn."""
+    flagged: bool = False
+    spans: Count = 0
+
+    @property
+    def hallucinated(self) -> bool:
+        """The detector found a hallucination."""
+        return self.flagged or self.spans > 0
+
+
+class VerdictSummary(Found):
     """A detector's verdict on a turn, without texts. Where there is none, the verdict is missing."""
 
     outcome: VerdictOutcome = "scored"
-    """`not localised`: it was scored without saying where, so that neither HPT nor TokAcc
-    counts it."""
-    flagged: bool = False
-    spans: Count = 0
     unlocated: Count = 0
     """Spans whose text is not in the reply."""
     tokens: Count = 0
     """Tokens of the reply under a span."""
     severities: tuple[Number, ...] = ()
     """Severities of the hallucinations, as far as the detector rates them, highest first."""
-
-    @property
-    def hallucinated(self) -> bool:
-        """The detector found a hallucination."""
-        return self.flagged or self.spans > 0
 
     @property
     def severity(self) -> float | None:
@@ -115,6 +131,16 @@ class ConversationSummary(Frozen):
     judging: dict[str, CostSummary] = Field(default_factory=dict)
     """Detector → what it cost."""
 
+    @property
+    def branched_at(self) -> int:
+        """The turn at which it branches off; -1: it does not."""
+        return -1 if self.branch is None else self.branch
+
+    @property
+    def pairing(self) -> Pairing:
+        """Scenario, persona and seed, which conversations of several chatbots with one user share."""
+        return self.scenario, self.persona, self.seed
+
     def tally(self, detector: str) -> Tally:
         """Return what `hallulab.simulator.metrics.hallucinations.count_verdicts` counts, costs in brief."""
         found = [(turn, turn.verdicts[detector]) for turn in self.turns if detector in turn.verdicts]
@@ -122,7 +148,7 @@ class ConversationSummary(Frozen):
         outcomes = [verdict.outcome for _, verdict in found]
         return Tally(
             conversation=self.id,
-            pairing=(self.scenario, self.persona, self.seed),
+            pairing=self.pairing,
             branched_at=self.branch,
             turns=len(self.turns),
             scored_turns=len(scored),
@@ -223,14 +249,12 @@ def summarize_run(folder: RunFolder) -> RunSummary:
     made = RunSummary(
         name=replace_surrogates(folder.path.resolve().name),
         setup=describe_setup(saved, scenarios, judged),
-        conversations=tuple(sorted(found, key=_get_place)),
+        # Identifiers come last, since they change with any version.
+        conversations=tuple(
+            sorted(found, key=lambda one: (one.pairing, one.chatbot, one.branched_at, one.id))
+        ),
     )
     return made.model_copy(update={"failures": counts.find(made.chatbots, made.detectors)})
-
-
-def _get_place(one: ConversationSummary) -> tuple[str, str, int, str, int, str]:
-    """Return what conversations are sorted by; identifiers come last, since they change with any version."""
-    return one.scenario, one.persona, one.seed, one.chatbot, -1 if one.branch is None else one.branch, one.id
 
 
 def summarize_conversation(conversation: Conversation, verdicts: ByDetector) -> ConversationSummary:

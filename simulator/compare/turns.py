@@ -7,8 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hallulab.scenarios.transcript import Frozen, Number
-from hallulab.simulator.compare.summary import ConversationSummary, RunSummary, TurnSummary, VerdictSummary
+from hallulab.scenarios.transcript import Frozen, Number, Pairing
+from hallulab.simulator.compare.summary import (
+    ConversationSummary,
+    Found,
+    RunSummary,
+    TurnSummary,
+    VerdictOutcome,
+)
 
 ChangeKind = Literal["new", "gone", "worse", "better"]
 
@@ -16,13 +22,10 @@ KINDS: tuple[ChangeKind, ...] = ("new", "gone", "worse", "better")
 """In the order in which they are shown."""
 
 
-class FoundInTurn(Frozen):
+class FoundInTurn(Found):
     """Verdict of a detector on a turn of one run."""
 
-    outcome: Literal["scored", "not localised", "abstained", "failed", "missing"] = "missing"
-    """`missing`: there is no verdict, or no such turn."""
-    flagged: bool = False
-    spans: int = 0
+    outcome: VerdictOutcome | Literal["missing"] = "missing"
     severity: Number | None = None
     """The highest severity; None: the detector rates none."""
 
@@ -30,11 +33,6 @@ class FoundInTurn(Frozen):
     def judged(self) -> bool:
         """There is a verdict on the turn."""
         return self.outcome in ("scored", "not localised")
-
-    @property
-    def hallucinated(self) -> bool:
-        """The verdict is a hallucination."""
-        return self.flagged or self.spans > 0
 
 
 class TurnTexts(Frozen):
@@ -134,6 +132,15 @@ class TurnPair:
     before: FoundInTurn
     after: FoundInTurn
 
+    @property
+    def is_unlike(self) -> bool:
+        """Texts or verdict differ; also where only one run has the turn."""
+        before, after = self.turn_before, self.turn_after
+        if before is None or after is None:
+            return True
+        texts = [(turn.user, turn.reply, turn.passages) for turn in (before, after)]
+        return texts[0] != texts[1] or before.verdicts.get(self.detector) != after.verdicts.get(self.detector)
+
     def describe(self, kind: ChangeKind) -> ChangedTurn:
         """Return the turn as one that has changed."""
         chat = self.conversation
@@ -154,8 +161,8 @@ class TurnPair:
         )
 
 
-Key = tuple[str, str, str, int, int]
-"""Chatbot, scenario, persona, seed, and the turn at which a conversation branches off, else -1."""
+Key = tuple[str, Pairing, int]
+"""Chatbot, its user, and the turn at which a conversation branches off, else -1."""
 
 
 def list_changed_turns(
@@ -172,7 +179,11 @@ def list_changed_turns(
     for key in shared:
         for pair in pair_turns(held[key], others[key], detectors, same):
             counting = counts[key[0], pair.detector]
-            _count_pair(pair, counting)
+            both = pair.before.judged and pair.after.judged
+            counting["compared"] += both
+            counting["same_reply"] += pair.noise and both
+            counting["unjudged"] += pair.before.hallucinated and not pair.after.judged
+            counting["unlike"] += pair.is_unlike
             kind = judge_change(pair.before, pair.after)
             if kind is not None:
                 counting[kind] += 1
@@ -216,10 +227,7 @@ def judge_change(before: FoundInTurn, after: FoundInTurn) -> ChangeKind | None:
 
 def index_conversations(summary: RunSummary) -> dict[Key, ConversationSummary]:
     """Return the conversations of a run by what pairs them with those of another run."""
-    return {
-        (one.chatbot, one.scenario, one.persona, one.seed, -1 if one.branch is None else one.branch): one
-        for one in summary.conversations
-    }
+    return {(one.chatbot, one.pairing, one.branched_at): one for one in summary.conversations}
 
 
 def pair_turns(
@@ -256,30 +264,12 @@ def pair_turns(
             )
 
 
-def _count_pair(pair: TurnPair, counting: Counter[str]) -> None:
-    """Count what is compared, whether the turn has changed or not."""
-    both = pair.before.judged and pair.after.judged
-    counting["compared"] += both
-    counting["same_reply"] += pair.noise and both
-    counting["unjudged"] += pair.before.hallucinated and not pair.after.judged
-    counting["unlike"] += _is_unlike(pair.turn_before, pair.turn_after, pair.detector)
-
-
-def _is_unlike(before: TurnSummary | None, after: TurnSummary | None, detector: str) -> bool:
-    """Return whether texts or verdict differ; also where only one run has the turn."""
-    if before is None or after is None:
-        return True
-    texts = [(turn.user, turn.reply, turn.passages) for turn in (before, after)]
-    return texts[0] != texts[1] or before.verdicts.get(detector) != after.verdicts.get(detector)
-
-
 def _find(turn: TurnSummary | None, detector: str) -> FoundInTurn:
-    verdict: VerdictSummary | None = None if turn is None else turn.verdicts.get(detector)
+    verdict = None if turn is None else turn.verdicts.get(detector)
     if verdict is None:
         return FoundInTurn()
-    return FoundInTurn(
-        outcome=verdict.outcome, flagged=verdict.flagged, spans=verdict.spans, severity=verdict.severity
-    )
+    shared = {name: getattr(verdict, name) for name in FoundInTurn.model_fields}
+    return FoundInTurn(**shared)
 
 
 def _rank(turn: ChangedTurn) -> tuple[int, bool, float, int, str, str, int, str, int]:

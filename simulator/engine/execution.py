@@ -34,8 +34,8 @@ from hallulab.simulator.engine.executors import (
     VerdictDone,
 )
 from hallulab.simulator.engine.plan import Job, Plan
+from hallulab.simulator.records.experiment_file import describe_flaw
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journal_files import describe_flaw
 from hallulab.simulator.records.journal_lines import (
     LineHeader,
     VerdictKey,

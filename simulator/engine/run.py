@@ -44,10 +44,11 @@ from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_json import ComponentVersions
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.guard_log import write_guard_log
+from hallulab.simulator.records.identity import require_same_experiment
 from hallulab.simulator.records.importing import load_imported_scenario
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.leads import require_components_named, require_models_named
-from hallulab.simulator.records.provenance import Provenance, identify_makers, require_same_experiment
+from hallulab.simulator.records.provenance import Provenance, identify_makers
 from hallulab.simulator.records.recipients import UserWords
 
 
@@ -272,7 +273,7 @@ async def run_experiment(
             provenance.write(folder, journals, settings.fresh, branching.free if branching else None)
             jobs = [] if made_by is None else plan(experiment, scenario, made_by, branching)
             async with run.working() as executor:
-                counting = journals.of(folder.read_makers())
+                counting = folder.select_current(journals)
                 if strategy is None or made_by is None:
                     detectors = run.participants.detectors
                     await execute(detectors, jobs, folder, run.progress, counting, executor)
@@ -345,6 +346,6 @@ def _read_journals(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:
         UsageError: a journal is damaged, or it is to be judged and is empty.
     """
     journals = Journals([], []) if fresh else folder.read_all_journals()
-    if not simulate and not journals.of(folder.read_makers()).heads:
+    if not simulate and not folder.select_current(journals).heads:
         raise UsageError(f"{folder.conversations} is empty: there is nothing to judge yet.")
     return journals

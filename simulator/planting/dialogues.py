@@ -39,8 +39,8 @@ from hallulab.simulator.records.choices import choose_language, ensure_model, se
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
+from hallulab.simulator.records.identity import require_same_experiment
 from hallulab.simulator.records.outputs import check_outputs
-from hallulab.simulator.records.provenance import require_same_experiment
 from hallulab.simulator.report.facts import build_flaw_finder
 from hallulab.simulator.report.selection import NearDuplicates
 
@@ -318,7 +318,7 @@ async def simulate_users(
             for job in plan(_select_user(experiment, user), scenario, provenance.made_by)
         ]
         async with run.working() as executor:
-            await execute((), jobs, folder, run.progress, journals.of(folder.read_makers()), executor)
+            await execute((), jobs, folder, run.progress, folder.select_current(journals), executor)
     wanted = set(users)
     found = {}
     for one in folder.read_journals().conversations:

@@ -21,6 +21,7 @@ from hallulab.scenarios.packs.pack import Document, TopicThreshold
 from hallulab.scenarios.packs.pack_files import SCENARIO_FILE, list_built_in_packs, load_scenario
 from hallulab.scenarios.text.chunking import cut_into_passages
 from hallulab.scenarios.text.edits import SentenceBank, collect_sentences, find_whole_sentences
+from hallulab.scenarios.text.languages import ENGLISH, identify_language
 from hallulab.scenarios.transcript import Message, Passage
 from hallulab.simulator.records.folder import RunFolder
 
@@ -65,15 +66,20 @@ def build_sentence_bank(replies: Sequence[LabelledReply]) -> SentenceBank:
     )
 
 
+def is_in_english(text: str) -> bool:
+    """Return whether a text may be English, the only language that the rules of errors know."""
+    return identify_language(text) in (ENGLISH, None)
+
+
 def generate_clean_replies(replies: Sequence[LabelledReply], seed: int) -> Iterator[Clean]:
     """Yield the replies that are labelled clean, in the seed's order, without end.
 
     Raises:
         UsageError: there is none.
     """
-    clean = [reply for reply in replies if reply.label is False and reply.passages]
+    clean = [one for one in replies if one.label is False and one.passages and is_in_english(one.reply)]
     if not clean:
-        raise UsageError("no reply is clean, so there is nothing to plant errors into.")
+        raise UsageError("no reply in English is clean, so there is nothing to plant errors into.")
     generator = random.Random(seed)  # noqa: S311 - a seeded choice of data
     while True:
         for reply in generator.sample(clean, len(clean)):
@@ -183,7 +189,7 @@ def generate_quoting_replies(turns: Sequence[LabelledReply], seed: int) -> Itera
         (turn, passage, said)
         for turn in turns
         for passage in turn.passages
-        if (said := find_whole_sentences(strip_title(passage)))
+        if is_in_english(passage.text) and (said := find_whole_sentences(strip_title(passage)))
     ]
     while usable:
         turn, passage, said = generator.choice(usable)
@@ -228,7 +234,7 @@ def load_material(source: str, turns: Sequence[int], contexts: Sequence[int], se
     if is_file(path):
         replies = list(load_labelled(source))
         return [generate_clean_replies(replies, seed)], build_sentence_bank(replies)
-    documents = _load_documents(source, path)
+    documents = [one for one in _load_documents(source, path) if is_in_english(one.text)]
     return build_grounded_streams(documents, turns, contexts, seed), collect_sentences(documents)
 
 

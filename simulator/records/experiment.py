@@ -311,6 +311,11 @@ class Experiment(Frozen):
                 f"min_turns {self.min_turns} is more than max_turns {self.max_turns}; lower the one or raise "
                 "the other"
             )
+        if DEFAULT_MODEL in self.models:
+            raise ValueError(
+                f"`{DEFAULT_MODEL}` is the experiment's own model; give that as `model`, or call the one "
+                "under `models` otherwise"
+            )
         unknown = sorted(set(self.roles.values()) - self.models.keys())
         if unknown:
             near = suggest_name(unknown[0], self.models)

@@ -117,6 +117,12 @@ def build_experiment(text: YamlText | None, path: Path | None, flags: Mapping[st
         experiment = Experiment.model_validate({**(known.experiment if known else {}), **values})
     except ValidationError as error:
         raise place_error(error, text, path, given, _SCHEMA, Experiment) from error
+    place = _find_true_number(values, experiment.model_dump())
+    if place is not None:
+        sentence = f"must be a number, not true or false. Correct it; see {_SCHEMA}."
+        if text is not None and place[0] not in given:
+            raise text.error(place, sentence)
+        raise UsageError(f"field `{'.'.join(map(str, place))}`: {sentence}")
     if text is not None:
         experiment = experiment.with_places(
             tuple(
@@ -130,6 +136,20 @@ def build_experiment(text: YamlText | None, path: Path | None, flags: Mapping[st
     beside = None if path is None or "scenario" in given else path.parent
     found = experiment.model_copy(update={"scenario": locate_pack(experiment.scenario, beside)})
     return found.with_places_of(experiment)
+
+
+def _find_true_number(given: Any, read: Any) -> tuple[int | str, ...] | None:
+    """Return the place of a `true` or `no` that was read as 1 or 0; None: there is none."""
+    if isinstance(given, bool):
+        return () if type(read) in (int, float) else None
+    if isinstance(given, Mapping) and isinstance(read, Mapping):
+        steps: Iterable[int | str] = given.keys() & read.keys()
+    elif isinstance(given, list | tuple) and isinstance(read, list | tuple):
+        steps = range(min(len(given), len(read)))
+    else:
+        return None
+    found = ((step, _find_true_number(given[step], read[step])) for step in steps)
+    return next(((step, *inner) for step, inner in found if inner is not None), None)
 
 
 _LISTS = frozenset({"chatbots", "detectors"})
@@ -193,3 +213,8 @@ def describe(error: ValidationError, model: type[BaseModel] | None = None) -> st
         return f"unknown field `{field}`{near}. Remove it or correct its spelling."
     sentence = f"{explain_error(first)}."
     return f"field `{field}`: {sentence}" if field else sentence
+
+
+def describe_flaw(path: Path, number: int, error: ValidationError) -> str:
+    """Say what is wrong with a line."""
+    return f"{path}, line {number}: {describe(error)} Correct or delete the line."

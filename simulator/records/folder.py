@@ -16,10 +16,10 @@ from hallulab.agents.models.wave_files import clear_waves
 from hallulab.scenarios.datasets.annotations import TurnPlace
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import make_folder_beside, write_atomically, write_together
-from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.opening import open_descriptor
+from hallulab.scenarios.text.wording import join_names
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.records.experiment_json import ComponentVersions, SavedExperiment, read_saved
+from hallulab.simulator.records.experiment_json import SavedExperiment, read_saved
 from hallulab.simulator.records.journal_files import LARGEST, JournalFiles, LazyJournal
 from hallulab.simulator.records.journals import (
     Journals,
@@ -252,8 +252,11 @@ class RunFolder:
     @property
     def is_empty(self) -> bool:
         """True if its journal of conversations has no byte."""
-        files = list_shards(self.conversations) if self.is_in_shards else [self.conversations]
-        return not any(file.stat().st_size for file in files if file.is_file())
+        return not any(file.stat().st_size for file in self._list_conversations() if file.is_file())
+
+    def _list_conversations(self) -> list[Path]:
+        """Return the files of the journal of conversations."""
+        return list_shards(self.conversations) if self.is_in_shards else [self.conversations]
 
     def require(self) -> None:
         """Raise UsageError unless there is a journal of conversations."""
@@ -285,9 +288,7 @@ class RunFolder:
 
     def read_conversations(self) -> Sequence[Conversation]:
         """Read the conversations that count (`hallulab.simulator.records.journals`)."""
-        if not self.is_in_shards:
-            return read_conversations(self.conversations)
-        return LazyJournal.join([read_conversations(file) for file in list_shards(self.conversations)])
+        return LazyJournal.join([read_conversations(file) for file in self._list_conversations()])
 
     def find_held(self, places: Collection[TurnPlace]) -> set[TurnPlace]:
         """Return those of the turns that stand in the journal, also where they do not count.
@@ -297,19 +298,18 @@ class RunFolder:
         """
         if not places:
             return set()
-        files = list_shards(self.conversations) if self.is_in_shards else [self.conversations]
-        counts = [count_turns(file) for file in files]
+        counts = [count_turns(file) for file in self._list_conversations()]
         return {(id, turn) for id, turn in places if any(turn < count.get(id, 0) for count in counts)}
 
     def read_journals(self) -> Journals:
         """Read both journals, checked against each other (`hallulab.simulator.records.journals`).
 
-        Conversations of an older user or chatbot than experiment.json names are left out.
+        Conversations of an older user or chatbot are left out (`select_current`).
 
         Raises:
             UsageError: a journal or experiment.json is damaged.
         """
-        return self.read_all_journals().of(self.read_makers())
+        return self.select_current(self.read_all_journals())
 
     def iterate_journals(self) -> Iterator[Journals]:
         """Yield the journals, shard by shard where they are in shards.
@@ -339,7 +339,7 @@ class RunFolder:
         Raises:
             UsageError: it or experiment.json is damaged.
         """
-        return self._read_shard(number).of(self.read_makers())
+        return self.select_current(self._read_shard(number))
 
     def _read_shard(self, number: int) -> Journals:
         conversations, verdicts = (list_shards(path)[number] for path in (self.conversations, self.verdicts))
@@ -367,14 +367,23 @@ class RunFolder:
             {path: "".join(f"{line.model_dump_json()}\n" for line in lines) for path, lines in copies.items()}
         )
 
-    def read_makers(self) -> ComponentVersions | None:
-        """Read `made_by` of experiment.json; None where it is not known.
+    def select_current(self, journals: Journals) -> Journals:
+        """Return journals without the conversations of an older user or chatbot than experiment.json names.
 
         Raises:
-            UsageError: it is damaged.
+            UsageError: it is damaged, or does not name a chatbot of the journals at all.
         """
         saved = self.read_experiment()
-        return None if saved is None else saved.made_by
+        if saved is None or saved.made_by is None:
+            return journals
+        known = saved.made_by.chatbots
+        for head in journals.heads:
+            if head.chatbot not in known:
+                raise UsageError(
+                    f"{self.experiment}: `made_by` has no chatbot {head.chatbot!r}, which conversation "
+                    f"{head.id!r} is with, only {join_names(list(known))}. Correct the name here or there."
+                )
+        return journals.of(saved.made_by)
 
     def open_journals(self, journals: Journals, planned: int) -> JournalFiles:
         """Open both journals for appending: in shards if they are, or if a new run has many conversations.
@@ -388,7 +397,3 @@ class RunFolder:
         in_shards = self.is_in_shards or (planned > LARGEST and not self.conversations.is_file())
         held = ((head.id, head.persona) for head in journals.heads)
         return JournalFiles(self.conversations, self.verdicts, in_shards, held)
-
-    def open_conversations(self) -> LineWriter:
-        """Open the journal of conversations in one file for appending."""
-        return LineWriter(self.conversations)

@@ -201,7 +201,7 @@ async def import_chats(
     with write_whole_folder(out.path) as place:
         beside = RunFolder(place)
         chats = _read_counted(path, about.format, counts, reading)
-        with beside.open_conversations() as journal, LineWriter(beside.verdicts) as verdicts:
+        with LineWriter(beside.conversations) as journal, LineWriter(beside.verdicts) as verdicts:
             while batch := list(islice(chats, _AT_ONCE)):
                 await _write(journal, batch, counts, source, on_reply)
                 for one in batch:

@@ -23,7 +23,7 @@ from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.files.opening import open_file
 from hallulab.scenarios.transcript import Conversation, Verdict
-from hallulab.simulator.records.experiment_file import describe
+from hallulab.simulator.records.experiment_file import describe_flaw
 from hallulab.simulator.records.run_files import SHARDS, list_shards
 
 Line = TypeVar("Line", bound=BaseModel)
@@ -120,11 +120,6 @@ class LazyJournal(Sequence[Line], Generic[Line]):
             return self._kind.model_validate_json(line.removeprefix(codecs.BOM_UTF8))
         except ValidationError as error:
             raise UsageError(describe_flaw(path, number, error)) from error
-
-
-def describe_flaw(path: Path, number: int, error: ValidationError) -> str:
-    """Say what is wrong with a line."""
-    return f"{path}, line {number}: {describe(error)} Correct or delete the line."
 
 
 LARGEST = 100_000

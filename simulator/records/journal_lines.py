@@ -16,7 +16,8 @@ from hallulab.detectors.base.protocol import find_misfit
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.files.json_text import read_placed_lines
 from hallulab.scenarios.transcript import Conversation, Pairing, Verdict
-from hallulab.simulator.records.journal_files import LazyJournal, Line, describe_flaw
+from hallulab.simulator.records.experiment_file import describe_flaw
+from hallulab.simulator.records.journal_files import LazyJournal, Line
 
 # Nine digits: the identifier may be a stranger's, and Python reads no number of thousands of digits.
 _TRY = re.compile(r"-try([0-9]{1,9})$")

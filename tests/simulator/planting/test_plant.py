@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.labelled import LabelledReply
 from hallulab.scenarios.packs.pack import Document
 from hallulab.scenarios.packs.pack_files import list_built_in_packs, load_scenario
@@ -20,6 +22,7 @@ from hallulab.simulator.planting.material import (
     build_grounded_streams,
     build_sentence_bank,
     generate_clean_replies,
+    load_material,
 )
 from hallulab.simulator.planting.plant import is_sound, plant
 from tests.builders import EVIDENCE, labelled
@@ -128,3 +131,13 @@ def test_labelled_replies_that_are_clean_are_planted_into_and_others_not() -> No
     assert {reply.meta["source"] for reply in done.replies} == {"clean"}
     assert {reply.meta["kind"] for reply in done.replies} == {"number"}
     assert done.lacking == {"date": 2}
+
+
+def test_no_english_errors_are_planted_into_texts_in_other_languages(tmp_path: Path) -> None:
+    german = "Der Antrag muss innerhalb von 14 Tagen nach dem Kauf gestellt werden."
+    (tmp_path / "a.md").write_text(f"# Gebühren\n\n{german}\n", encoding="utf-8")
+    streams, _ = load_material(str(tmp_path), (0,), (1,), 0)
+    with pytest.raises(UsageError, match="the documents have no whole sentence in English"):
+        next(streams[0])
+    with pytest.raises(UsageError, match="no reply in English is clean"):
+        next(generate_clean_replies([labelled(german)], 0))

@@ -111,6 +111,36 @@ def test_the_default_line_up_is_the_papers() -> None:
     assert [detector.name for detector in experiment.detectors] == ["halludetect", "metarag"]
 
 
+def test_a_model_of_models_is_not_called_default(tmp_path: Path) -> None:
+    path = write(tmp_path, "models: {default: {model: a}}")
+    assert refusal(path) == (
+        f"{path}: `default` is the experiment's own model; give that as `model`, or call the one under "
+        "`models` otherwise."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("limit: yes", "limit"),
+        ("seed: no", "seed"),
+        ("attack: {fake_answer: yes, poison_ratio: on}", "attack.poison_ratio"),
+        ("prices: {a: {input: true, output: 1}}", "prices.a.input"),
+    ],
+)
+def test_a_truth_is_no_number(tmp_path: Path, text: str, place: str) -> None:
+    path = write(tmp_path, text)
+    assert refusal(path) == (
+        f"{path}, line 1: {place}: must be a number, not true or false. Correct it; see docs/experiment.md."
+    )
+
+
+def test_a_truth_of_a_flag_is_no_number() -> None:
+    assert refusal(None, limit=True) == (
+        "field `limit`: must be a number, not true or false. Correct it; see docs/experiment.md."
+    )
+
+
 def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "- vanilla\n")
     assert refusal(path) == (

@@ -19,7 +19,8 @@ from hallulab.simulator.engine.run import run_experiment
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.provenance import Provenance, identify_makers, require_same_experiment
+from hallulab.simulator.records.identity import require_same_experiment
+from hallulab.simulator.records.provenance import Provenance, identify_makers
 from hallulab.simulator.report.write import write_reports
 from hallulab.testing.scripted import scripted_pool
 from tests.builders import conversation, scored
@@ -115,9 +116,10 @@ def test_another_limit_or_other_options_are_refused(
 
 def test_conversations_of_an_earlier_chatbot_and_verdicts_on_them_do_not_count(tmp_path: Path) -> None:
     folder = entered(tmp_path)
-    now = folder.read_makers()
-    assert now is not None
-    of_today = now.version("vanilla")
+    saved = folder.read_experiment()
+    assert saved is not None
+    assert saved.made_by is not None
+    of_today = saved.made_by.version("vanilla")
     chats = [
         conversation(id, ["No."]).model_copy(update={"version": version})
         for id, version in {"old": "", "other": "u-v", "new": of_today}.items()
@@ -127,6 +129,13 @@ def test_conversations_of_an_earlier_chatbot_and_verdicts_on_them_do_not_count(t
     assert [one.id for one in journals.conversations] == ["new"]
     assert [verdict.conversation for verdict in journals.verdicts] == ["new"]
     assert write_reports(folder).layout == 1
+
+
+def test_a_chatbot_that_the_manifest_does_not_name_is_an_error(tmp_path: Path) -> None:
+    folder = entered(tmp_path)
+    write_run(folder.path, [conversation("a", ["No."], chatbot="vanila")], [])
+    with pytest.raises(UsageError, match=r"has no chatbot 'vanila', which conversation 'a' is with, only "):
+        folder.read_journals()
 
 
 @pytest.mark.parametrize(

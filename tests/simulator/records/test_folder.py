@@ -10,6 +10,7 @@ import pytest
 
 from hallulab.scenarios.errors import OperationalError, UsageError
 from hallulab.scenarios.files.atomic import write_atomically, write_together
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.simulator.records.experiment import Component
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import refuse_overwriting
@@ -31,7 +32,7 @@ def test_a_torn_last_line_is_left_out(folder: RunFolder) -> None:
 
 def test_opening_a_journal_removes_its_unfinished_last_line(folder: RunFolder) -> None:
     folder.conversations.write_text('whole\n{"torn": ')
-    with folder.open_conversations() as journal:
+    with LineWriter(folder.conversations) as journal:
         journal.append("next")
     assert folder.conversations.read_text() == "whole\nnext\n"
 

@@ -90,7 +90,7 @@ def test_what_a_run_writes_between_the_reading_of_two_journals_is_no_contradicti
     def read_while_a_run_writes(path: Path) -> list[tuple[int, int, object]]:
         asked.append(path.name)
         lines = list(read_placed_lines(path))
-        with run.open_conversations() as chats, LineWriter(run.verdicts) as judged:
+        with LineWriter(run.conversations) as chats, LineWriter(run.verdicts) as judged:
             chats.append(conversation(path.name, ["A."]).model_dump_json())
             judged.append(scored(path.name, 0).model_dump_json())
         return lines

@@ -14,7 +14,8 @@ from hallulab.scenarios.transcript import Conversation, Verdict
 from hallulab.simulator.engine.plan import Branching, find_branching
 from hallulab.simulator.records.experiment_json import SavedExperiment
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.provenance import Provenance, identify_makers, require_same_experiment
+from hallulab.simulator.records.identity import require_same_experiment
+from hallulab.simulator.records.provenance import Provenance, identify_makers
 from tests.builders import conversation, scored
 from tests.kit.run_folders import write_run
 from tests.simulator.records.test_experiment_json import PACK, experiment

@@ -9,6 +9,7 @@ import pytest
 
 from hallulab.scenarios.attacks.attack import AttackRecord, UserOrder, load_orders
 from hallulab.scenarios.errors import UsageError
+from hallulab.scenarios.files.json_text import LineWriter
 from hallulab.scenarios.packs.pack_files import load_scenario
 from hallulab.scenarios.transcript import Conversation, Turn
 from hallulab.simulator.records.experiment import Experiment
@@ -23,7 +24,7 @@ PERSONA = "agartala-which-commission"
 
 def saved_run(folder: Path, held: list[Conversation], **fields: Any) -> RunFolder:
     run = RunFolder(folder)
-    with run.open_conversations() as journal:
+    with LineWriter(run.conversations) as journal:
         for one in held:
             journal.append(one.model_dump_json())
     asked = Experiment(scenario=PACK, chatbots=["vanilla"])  # type: ignore[arg-type]

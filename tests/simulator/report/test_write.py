@@ -22,7 +22,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     monkeypatch.setattr(pages, "MOST", 3)
     monkeypatch.setattr(reporting, "MOST", 3)
     folder = RunFolder(tmp_path)
-    with folder.open_conversations() as chats, LineWriter(folder.verdicts) as verdicts:
+    with LineWriter(folder.conversations) as chats, LineWriter(folder.verdicts) as verdicts:
         for seed in range(5):
             for bot in ("vanilla", "agent"):
                 id = f"{bot}-{seed}"
