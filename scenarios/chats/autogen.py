@@ -11,7 +11,8 @@ from typing import Any
 
 from hallulab.scenarios.chats.chat_format import ChatFormat, read_objects, recognize_object
 from hallulab.scenarios.chats.messages import build_said
-from hallulab.scenarios.chats.reading import Reading, fold_name
+from hallulab.scenarios.chats.reading import Reading
+from hallulab.scenarios.chats.turns import find_role
 from hallulab.scenarios.chats.values import convert_to_text, get_first, get_text, list_objects
 from hallulab.scenarios.transcript import Conversation
 
@@ -28,7 +29,7 @@ def _convert(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a message with role and content, and each result of a tool."""
     kind, content, source = message.get("type"), message.get("content"), str(message.get("source"))
     if kind in _WORDS:
-        role = "user" if fold_name(source) in ("user", "userproxy") else "assistant"
+        role = "user" if find_role({"role": source}) == "user" else "assistant"
         told = convert_to_text(content) if isinstance(content, Mapping) else content
         yield {"role": role, "name": source, "content": told}
     elif kind == "ToolCallRequestEvent":
