@@ -103,7 +103,10 @@ def list_own_modules(module: str) -> list[str]:
     Raises:
         ValueError: there is no such module, or it has no Python source.
     """
-    packages = _list_packages(module)
+    first, _, _ = module.partition(".")
+    own = (f"{module.rpartition('.')[0] if first == 'hallulab' else first}.",)
+    known = (packages for beginning, packages in _COMPONENTS.items() if module.startswith(beginning))
+    packages = next(known, own)
     found, waiting = {module}, [module]
     while waiting:
         for name in _list_imports(_read_source(_find_source(waiting.pop()))):
@@ -123,15 +126,6 @@ def digest_code(path: Path) -> str:
 def make_plain(value: Any) -> Any:
     """Return a value as JSON knows it."""
     return value.model_dump(mode="json") if isinstance(value, Frozen) else value
-
-
-def _list_packages(module: str) -> tuple[str, ...]:
-    """Return how the names of modules begin that are own code of a component in `module`."""
-    for beginning, packages in _COMPONENTS.items():
-        if module.startswith(beginning):
-            return packages
-    first, _, _ = module.partition(".")
-    return (f"{module.rpartition('.')[0] if first == 'hallulab' else first}.",)
 
 
 @cache

@@ -319,7 +319,8 @@ def clean(text: str, name: str, *, cut: bool = False) -> str:
     leading `Assistant:` stays, because it is a flaw.
     """
     own = f"user|human|{re.escape(name)}|{re.escape(name.split()[0])}"
-    later = re.compile(rf"{_END_OF_TURN}|\n[\s*\[]*(?:{own}|assistant)[\s*\]]*:", re.IGNORECASE)
+    # Without `\s`: from each of many empty lines it would be tried to the last one.
+    later = re.compile(rf"{_END_OF_TURN}|\n[ \t*\[]*+(?:{own}|assistant)[ \t*\]]*+:", re.IGNORECASE)
     text = re.sub(rf"^\W*(?:{own}|customer)[\s*\]]*:[\s*]*", "", text, flags=re.IGNORECASE)
     text = later.split(text, maxsplit=1)[0].strip()
     if len(text) > 1 and text[0] + text[-1] in _QUOTED and not re.search('["“”«»]', text[1:-1]):

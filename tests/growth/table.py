@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hallulab.agents.models import complaints, pauses, token_watch, written_calls
-from hallulab.agents.users import leaked_plans
+from hallulab.agents.users import leaked_plans, user
 from hallulab.detectors.base import reading
 from hallulab.detectors.explanations import claim, evidence, explanation, findings, other_forms
 from hallulab.detectors.features import batch, features, judgements, trained_detector
@@ -133,6 +133,7 @@ TABLE: dict[Callable[..., Any], Case] = {
     written_calls.writes_call: written_calls.writes_call,
     wording.is_blank: wording.is_blank,
     leaked_plans.find_leaked_plan: leaked_plans.find_leaked_plan,
+    user.clean: lambda text: user.clean(text, "Asha Rao", cut=True),
     instructions.read_instructions: instructions.read_instructions,
     instructions.split_sentences: instructions.split_sentences,
     instructions.drop_brackets: instructions.drop_brackets,
