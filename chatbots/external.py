@@ -83,9 +83,15 @@ class CallableBot:
                 "not know what a script or notebook defines. Put it into a file, such as my_bot.py, and name "
                 f"`my_bot:{options.target.partition(':')[2]}`."
             )
-        python = _find_interpreter(f"chatbot {self.KIND}", options.python)
+        # Links are kept, because an environment's Python is one.
+        python = expand_home(options.python or sys.executable).absolute()
+        if not (is_file(python) and os.access(python, os.X_OK)):
+            raise UsageError(
+                f"chatbot {self.KIND}: option `python`: {python} is no program; name an interpreter, such as "
+                ".venv/bin/python."
+            )
         self._target = options.target
-        self._bot = prepare_bot(Bot(self.KIND, options.target, python, os.getcwd()), context.models)
+        self._bot = prepare_bot(Bot(self.KIND, options.target, str(python), os.getcwd()), context.models)
         self._process: BotProcess | None = None
 
     async def reply(self, history: Sequence[Message]) -> Reply:
@@ -108,18 +114,6 @@ class CallableBot:
         return Reply(text=text, query=query, steps=steps)
 
 
-def _find_interpreter(owner: str, given: str | None) -> str:
-    """Return the absolute path of a Python. Links are kept, because an environment's Python is one."""
-    if given is None:
-        return sys.executable
-    path = expand_home(given).absolute()
-    if not (is_file(path) and os.access(path, os.X_OK)):
-        raise UsageError(
-            f"{owner}: option `python`: {path} is no program; name an interpreter, such as .venv/bin/python."
-        )
-    return str(path)
-
-
 def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] | None]:
     """Return reply and passages of a callable's answer in JSON; None if it names no passages.
 
@@ -131,7 +125,7 @@ def read_answer(target: str, answer: object) -> tuple[str, tuple[Passage, ...] |
     if not isinstance(reply, str):
         shown = str(given[FOREIGN]) if FOREIGN in given else repr(answer)
         is_dict = isinstance(answer, Mapping) and FOREIGN not in answer
-        returned = f"a dict with {sorted(answer)}" if is_dict else remove_keys(shown)[:80]
+        returned = f"a dict with {sorted(given)}" if is_dict else remove_keys(shown)[:80]
         raise ChatbotError(f'{target} returned {returned}, not a text or {{"reply": text, "passages": […]}}.')
     text = validate_reply(target, reply)
     if passages is None:

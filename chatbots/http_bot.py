@@ -171,10 +171,8 @@ class HttpBot:
         own |= {"Accept-Encoding": "gzip, deflate", **({} if body is None else {"Content-Type": JSON})}
         headers = {**{name: value for name, value in own.items() if name.lower() not in named}, **headers}
         content = None if body is None else body.encode()
-        return (
-            httpx2.Request(options.method, url, params=query or None, headers=headers, content=content),
-            secrets,
-        )
+        request = httpx2.Request(options.method, url, params=query or None, headers=headers, content=content)
+        return request, secrets
 
     async def _send_until_answered(self, request: httpx2.Request, secrets: Sequence[str]) -> HttpAnswer:
         """Send a request, again as long as the bot is too busy to take it."""
@@ -294,9 +292,8 @@ class HttpBot:
             )
         if options.reply is not None and isinstance(search(options.reply, answer.value), str):
             return None
-        return [
-            SentEvent(one) for one in (answer.value if isinstance(answer.value, list) else [answer.value])
-        ]
+        values = answer.value if isinstance(answer.value, list) else [answer.value]
+        return [SentEvent(one) for one in values]
 
     def _check_whole(self, answer: HttpAnswer) -> None:
         """Check that a whole answer may hold a reply.

@@ -76,22 +76,17 @@ def match_topics_by_rules(
     stems = [(place, _collect_stems(text)) for place, text in texts]
     found = {}
     for name in dict.fromkeys([*topics, *labels]):
-        why = _why(name, topics.get(name, Topic()), stems, asked.passages)
-        if why is not None:
-            found[name] = why
+        phrases = {word: _collect_stems(word) for word in topics.get(name, Topic()).words}
+        why = [
+            f"{word!r} in the {place}"
+            for place, said in stems
+            for word, phrase in phrases.items()
+            if phrase and any(said[at : at + len(phrase)] == phrase for at in range(len(said)))
+        ]
+        why += [f"the label of passage {one.id}" for one in asked.passages if one.topic == name]
+        if why:
+            found[name] = why[0]
     return found
-
-
-def _why(
-    name: str, topic: Topic, stems: Iterable[tuple[str, Sequence[str]]], passages: Sequence[Passage]
-) -> str | None:
-    for place, said in stems:
-        for word in topic.words:
-            phrase = _collect_stems(word)
-            if phrase and any(said[at : at + len(phrase)] == phrase for at in range(len(said))):
-                return f"{word!r} in the {place}"
-    labelled = next((passage.id for passage in passages if passage.topic == name), None)
-    return None if labelled is None else f"the label of passage {labelled}"
 
 
 def _collect_stems(text: str) -> list[str]:
