@@ -43,7 +43,10 @@ def load_gold(request: LoadRequest) -> LabelledData:
     replies: dict[str, LabelledReply] = {}
     left_out: Counter[str] = Counter()
     owners: dict[str, Path] = {}
-    for folder in _find_run_folders(request):
+    inside = [] if request.data is None else sorted(request.data.glob(f"*/{ANNOTATIONS}"))
+    is_run = request.data is None or not inside or (request.data / ANNOTATIONS).is_file()
+    for path in [request.file(ANNOTATIONS)] if is_run else inside:
+        folder = path.parent
         lines = leave_out_unknown(read_annotations(folder / ANNOTATIONS))
         chosen = choose_lines(line for _, line in lines)
         annotations = {place: lines[at] for place, at in chosen.items()}
@@ -69,14 +72,6 @@ def load_gold(request: LoadRequest) -> LabelledData:
         for (conversation_id, index), (number, _) in annotations.items():
             raise make_no_turn_error(f"{folder / ANNOTATIONS}, line {number}", conversation_id, index)
     return LabelledData(tuple(replies.values()), dict(left_out))
-
-
-def _find_run_folders(request: LoadRequest) -> list[Path]:
-    """Return the run folder, or the run folders inside the given folder."""
-    inside = [] if request.data is None else sorted(request.data.glob(f"*/{ANNOTATIONS}"))
-    if request.data is not None and inside and not (request.data / ANNOTATIONS).is_file():
-        return [path.parent for path in inside]
-    return [request.file(ANNOTATIONS).parent]
 
 
 def _read_turns(paths: Iterable[Path]) -> Iterator[tuple[Conversation, Turn]]:

@@ -61,14 +61,17 @@ class _FileLine(Frozen):
         """Return the texts to judge."""
 
 
-class _Qa(_FileLine):
+class _Grounded(_FileLine):
     knowledge: str = Field(min_length=1)
-    question: str
-    right_answer: str
-    hallucinated_answer: str
 
     def evidence(self) -> str:
         return self.knowledge
+
+
+class _Qa(_Grounded):
+    question: str
+    right_answer: str
+    hallucinated_answer: str
 
     def dialogue(self) -> tuple[Message, ...]:
         return (Message(role="user", text=self.question),)
@@ -77,14 +80,10 @@ class _Qa(_FileLine):
         return _pair(self.right_answer, self.hallucinated_answer)
 
 
-class _Dialogue(_FileLine):
-    knowledge: str = Field(min_length=1)
+class _Dialogue(_Grounded):
     dialogue_history: str
     right_response: str
     hallucinated_response: str
-
-    def evidence(self) -> str:
-        return self.knowledge
 
     def dialogue(self) -> tuple[Message, ...]:
         before, *rest = _SPEAKER.split(self.dialogue_history)

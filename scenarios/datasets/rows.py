@@ -284,7 +284,9 @@ def _read_spans(reply: Any, name: str, value: Any, reading: Reading) -> Any:
         return listed
     places = [_read_place(name, one) for one in listed]
     _require_hallucinations(name, places)
-    _note_annotators(name, places, reading)
+    for key in ("annotator", "annotator_id", "worker_id", "rater"):
+        if len({str(one[key]) for one in places if key in one}) > 1:
+            reading.note(f"`{name}`: a place counts if one `{key}` marked it.")
     given = _locate_quotations(reply, name, places) or [
         LabelPlace(one["start"], one["end"], _get_text(one)) for one in places
     ]
@@ -347,12 +349,6 @@ def _locate_quotations(reply: str, name: str, spans: Sequence[Mapping[str, Any]]
             )
     found = locate_quotations(reply, quoted)
     return [LabelPlace(*place, text) for place, text in zip(found, quoted, strict=True) if place]
-
-
-def _note_annotators(name: str, spans: Sequence[Mapping[str, Any]], reading: Reading) -> None:
-    for key in ("annotator", "annotator_id", "worker_id", "rater"):
-        if len({str(one[key]) for one in spans if key in one}) > 1:
-            reading.note(f"`{name}`: a place counts if one `{key}` marked it.")
 
 
 def _require_hallucinations(name: str, spans: Sequence[Mapping[str, Any]]) -> None:

@@ -7,9 +7,8 @@ by majority, ties to the stricter label. Beside these labels it has four noisy o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -83,8 +82,11 @@ def load_triviaplus(request: LoadRequest) -> LabelledData:
     column = _LABEL if options.labels == "clean" else f"{_LABEL}_{options.labels}"
     replies: list[LabelledReply] = []
     left_out: Counter[str] = Counter()
-    for number, (row, place) in enumerate(_read_table(_find_table(request), column), start=1):
-        line = check_record(row, _TableRow, place, SCHEMA)
+    path = _find_table(request)
+    wanted = {name: name for name in _TableRow.model_fields} | {"label": column}
+    for number, row in enumerate(read_parquet_rows(path, tuple(wanted.values())), start=1):
+        named = {name: row[there] for name, there in wanted.items()}
+        line = check_record(named, _TableRow, f"{path}, row {number}", SCHEMA)
         collection = line.source.replace("_", "")
         if part not in (None, line.split, collection):
             continue
@@ -120,17 +122,6 @@ def _find_table(request: LoadRequest) -> Path:
             f"{request.data}: no file Triviaplus….parquet in it. Give its folder with --data DIR."
         )
     return found[-1]
-
-
-def _read_table(path: Path, column: str) -> Iterator[tuple[Mapping[str, Any], str]]:
-    """Yield (row with the label by our name, its place) of each row.
-
-    Raises:
-        UsageError: the file cannot be read, or has no such labels.
-    """
-    wanted = (*(name for name in _TableRow.model_fields if name != "label"), column)
-    for number, row in enumerate(read_parquet_rows(path, wanted), start=1):
-        yield {**{name: row[name] for name in wanted[:-1]}, "label": row[column]}, f"{path}, row {number}"
 
 
 def _locate_spans(row: _TableRow) -> tuple[GoldSpan, ...] | None:

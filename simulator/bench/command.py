@@ -84,7 +84,11 @@ async def run_bench(options: BenchOptions) -> Results:
             raise UsageError(f"{options.dataset}: no labelled reply is left to judge. {told}")
         tested = choose_replies(measurable, options.limit, experiment.seed)
         validation = CrossValidation(splits, tested, experiment.measured_at_once, options.quiet)
-        rounds = _list_rounds(experiment, sweep)
+        # Further repeats of a sweep leave out the floor.
+        rounds = [experiment]
+        for repeat in range(1, 1 if sweep is None else sweep.repeats):
+            changed = {"seed": experiment.seed + repeat, "detectors": experiment.detectors[1:]}
+            rounds.append(experiment.model_copy(update=changed))
         asks_model = is_model_needed(detectors)
         async with serve_models(pool, settings, asks_model):
             warn_of(detectors)
@@ -109,14 +113,6 @@ async def run_bench(options: BenchOptions) -> Results:
     swept = None if sweep is None else build_sweep_report(sweep, runs)
     with showing("comparing the detectors", options.quiet):
         return measure(evaluations, described, swept, options.by)
-
-
-def _list_rounds(experiment: Experiment, sweep: Sweep | None) -> list[Experiment]:
-    """Return the experiment, and one for each further repeat of a sweep, without the floor."""
-    repeats = range(1, 1 if sweep is None else sweep.repeats)
-    swept = experiment.detectors[1:]
-    again = ({"seed": experiment.seed + repeat, "detectors": swept} for repeat in repeats)
-    return [experiment, *(experiment.model_copy(update=update) for update in again)]
 
 
 def write_results(options: BenchOptions, results: Results) -> None:

@@ -130,7 +130,12 @@ async def build_hotpotqa_derived(
             left_out[NO_VARIANT] += 1
             refused.update(tried.refused)
         else:
-            replies += _draw_answers(question, tried.variant, seed, both)
+            answers = [
+                _label_reply(question, question.answer, False),
+                _label_reply(question, tried.variant, True),
+            ]
+            drawn = random.Random(f"{seed} {question.id}")  # noqa: S311 - a seeded choice of data
+            replies += answers if both else [drawn.choice(answers)]
     errors = (tried.error for tried in outcomes if tried.error is not None)
     return Derived(LabelledData(tuple(replies), dict(left_out)), dict(refused), next(errors, None))
 
@@ -146,13 +151,6 @@ def list_left_out(derived: Derived) -> list[str]:
         f"{format_count(number, 'question')} left out: {reason}{more.get(reason, '')}"
         for reason, number in derived.data.left_out.items()
     ]
-
-
-def _draw_answers(question: HotpotQuestion, variant: str, seed: int, both: bool) -> list[LabelledReply]:
-    answers = [_label_reply(question, question.answer, False), _label_reply(question, variant, True)]
-    if both:
-        return answers
-    return [random.Random(f"{seed} {question.id}").choice(answers)]  # noqa: S311 - a seeded choice of data
 
 
 async def _generate_wrong_answer(session: Session, question: HotpotQuestion, wrong: Wrong) -> _Tried:

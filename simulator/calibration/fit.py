@@ -40,7 +40,7 @@ from hallulab.simulator.engine.participants import is_model_needed, make_detecto
 from hallulab.simulator.options.commands import CalibrateOptions
 from hallulab.simulator.planting.command import plant_material
 from hallulab.simulator.planting.kinds import KINDS
-from hallulab.simulator.planting.material import Material, is_of_replies, load_material
+from hallulab.simulator.planting.material import is_of_replies, load_material
 from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.statistics.detection import Booleans
 from hallulab.simulator.statistics.intervals import Floats, Rounded
@@ -235,7 +235,12 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
             detectors = make_detectors(experiment, pool, {})
         for detector in detectors:
             _require_threshold(type(detector), detector.name)
-        replies, measured_on = _collect_replies(source, options.count, read, given, experiment.seed)
+        replies = list(plant_material(read, source, tuple(KINDS), options.count, experiment.seed).replies)
+        sources = [f"{format_count(len(replies) // 2, 'error')} planted into {source}, with clean twins"]
+        for name, labelled in given:
+            sources.append(f"{len(labelled)} {choose_noun(len(labelled), 'reply', 'replies')} of {name}")
+            replies += labelled
+        measured_on = "; ".join(sources)
         async with serve_models(pool, settings, is_model_needed(detectors)):
             found = []
             with bars(options.quiet) as shown:
@@ -256,18 +261,6 @@ async def calibrate_detectors(options: CalibrateOptions, experiment: Experiment)
         raise OperationalError(f"no threshold could be fitted, nothing is kept: {reasons}.")
     write_together(dict(map(locate_fitted_file, fits)))
     return report
-
-
-def _collect_replies(
-    source: str, count: int, read: Material, given: Sequence[tuple[str, Sequence[LabelledReply]]], seed: int
-) -> tuple[list[LabelledReply], str]:
-    """Return the replies to judge, planted ones and those of files, and a description of them."""
-    replies = list(plant_material(read, source, tuple(KINDS), count, seed).replies)
-    sources = [f"{format_count(len(replies) // 2, 'error')} planted into {source}, with clean twins"]
-    for name, labelled in given:
-        sources.append(f"{len(labelled)} {choose_noun(len(labelled), 'reply', 'replies')} of {name}")
-        replies += labelled
-    return replies, "; ".join(sources)
 
 
 def _load_replies(name: str) -> list[LabelledReply]:

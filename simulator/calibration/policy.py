@@ -40,7 +40,6 @@ from hallulab.simulator.calibration.fit import (
 from hallulab.simulator.engine.models import RunSettings, open_pool, open_recording, serve_models
 from hallulab.simulator.engine.participants import is_model_needed, make_detectors
 from hallulab.simulator.options.commands import CalibrateOptions
-from hallulab.simulator.options.groups import Chosen
 from hallulab.simulator.planting.command import plant_material
 from hallulab.simulator.planting.kinds import KINDS
 from hallulab.simulator.planting.material import Material, load_material, load_topic_thresholds
@@ -237,8 +236,10 @@ async def calibrate_from_options(options: CalibrateOptions) -> CalibrationReport
         return await calibrate_detectors(options, experiment)
     if options.policy is None or options.out is None:
         raise UsageError("--policy and --out go together: name the policy, and the file to write it into.")
-    guarded = _add_guard_detector(experiment, options.detectors)
-    return await _calibrate_policy(options, guarded, str(options.policy), Path(options.out))
+    if options.detectors is None and "detectors" not in experiment.model_fields_set:
+        kind = GuardedOptions().detector.kind
+        experiment = experiment.model_copy(update={"detectors": (Component(name=kind, kind=kind),)})
+    return await _calibrate_policy(options, experiment, str(options.policy), Path(options.out))
 
 
 async def _calibrate_policy(
@@ -288,16 +289,15 @@ async def _calibrate_policy(
     if all(row.threshold is None for row in rows):
         reasons = "; ".join(f"{row.topic}: {row.not_fitted}" for row in rows) or "no topic is sensitive"
         raise UsageError(f"no threshold is fitted, nothing is written: {reasons}.")
-    write_atomically(out, _format_policy(apply_thresholds(wanted, rows), detector.name, rows))
+    fitted = ", ".join(shorten_line(row.topic) for row in rows if row.threshold is not None)
+    head = (
+        "# Thresholds of topics by `hallulab calibrate --policy`: with the detector "
+        f"{detector.name},\n# at most {MOST_FLAGGED:.0%} of the grounded replies that they were fitted to "
+        f"reach those of: {fitted}.\n# All others are as they were.\n"
+    )
+    values = apply_thresholds(wanted, rows).model_dump(mode="json", exclude_defaults=True)
+    write_atomically(out, head + dump_yaml(values))
     return PolicyFit(detector=detector.name, source=source, pairs=len(replies) // 2, rows=tuple(rows))
-
-
-def _add_guard_detector(experiment: Experiment, named: Sequence[Chosen] | None) -> Experiment:
-    """Return the experiment with the detector of a guarded chatbot, if none was named."""
-    if named is not None or "detectors" in experiment.model_fields_set:
-        return experiment
-    kind = GuardedOptions().detector.kind
-    return experiment.model_copy(update={"detectors": (Component(name=kind, kind=kind),)})
 
 
 def _plant_pairs(source: str, count: int, read: Material, seed: int) -> list[LabelledReply]:
@@ -321,14 +321,3 @@ def _require_coverage(judged: Evaluation) -> None:
             f"{judged.detector} scored {total - len(missing)} of {total} replies, and {LEAST_COVERAGE:.0%} "
             f"are needed; nothing is written. The first reason: {shorten_line(missing[0].error or '')}"
         )
-
-
-def _format_policy(policy: Policy, detector: str, rows: Sequence[TopicRow]) -> str:
-    fitted = ", ".join(shorten_line(row.topic) for row in rows if row.threshold is not None)
-    head = (
-        "# Thresholds of topics by `hallulab calibrate --policy`: with the detector "
-        f"{detector},\n# at most {MOST_FLAGGED:.0%} of the grounded replies that they were fitted to reach "
-        f"those of: {fitted}.\n# All others are as they were.\n"
-    )
-    values = policy.model_dump(mode="json", exclude_defaults=True)
-    return head + dump_yaml(values)

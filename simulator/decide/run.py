@@ -52,13 +52,17 @@ async def run_until_decided(
         personas = order[: max(reached, len(drawn.personas))]
         drawn = _note(folder, drawn, personas=tuple(personas), of=len(order))
         began = monotonic()
-        wanted = plan(_select(experiment, batch, test.chatbots), run.scenario, made_by)
+        bots = tuple(bot for bot in experiment.chatbots if bot.name in test.chatbots)
+        part = experiment.model_copy(update={"personas": tuple(batch), "limit": None, "chatbots": bots})
+        wanted = plan(part, run.scenario, made_by)
         own = _pick(journals, batch)
         await execute(run.participants.detectors, wanted, folder, run.progress, own, executor)
         if until.most("minutes") is not None and len(drawn.seconds) == number:
             drawn = _note(folder, drawn, seconds=(*drawn.seconds, monotonic() - began))
         journals = folder.read_journals()
-        tally = _count(folder, _pick(journals, batch), experiment.detectors[0].name)
+        tally = PersonaTally(experiment.detectors[0].name)
+        for conversation, verdicts in _pick(journals, batch).current(folder.read_experiment()).judged():
+            tally.add(conversation, index_by_detector(verdicts))
         test.add_batch(batch, tally, drawn.seconds)
         run.progress.show(test.describe())
         if until.most("tokens") is not None and test.tokens is None:
@@ -80,23 +84,10 @@ def _note(folder: RunFolder, drawn: Drawn, **newer: Any) -> Drawn:
     return changed
 
 
-def _select(experiment: Experiment, personas: Sequence[str], chatbots: Sequence[str]) -> Experiment:
-    """Return an experiment with some of the personas and chatbots."""
-    own = tuple(bot for bot in experiment.chatbots if bot.name in chatbots)
-    return experiment.model_copy(update={"personas": tuple(personas), "limit": None, "chatbots": own})
-
-
 def _pick(journals: Journals, personas: Sequence[str]) -> Journals:
     """Return what is about some personas: a later batch must not try again what failed in an earlier one."""
     wanted = frozenset(personas)
     return journals.about(lambda head: head.persona in wanted)
-
-
-def _count(folder: RunFolder, journals: Journals, detector: str) -> PersonaTally:
-    tally = PersonaTally(detector)
-    for conversation, verdicts in journals.current(folder.read_experiment()).judged():
-        tally.add(conversation, index_by_detector(verdicts))
-    return tally
 
 
 def draw_order(pool: Sequence[str], drawn: Sequence[str], seed: int) -> list[str]:

@@ -344,12 +344,9 @@ def describe_labels(sources: Sequence[LabelSource], changed: Sequence[OtherWinne
 
 
 def _describe_source(one: LabelSource) -> str:
-    settled = ", who settled others' different labels" if one.adjudicates else ""
-    return f"{format_count(one.turns, 'turn')} by {_name_source(one)}{settled}"
-
-
-def _name_source(one: LabelSource) -> str:
     named = one.annotator.removeprefix(NAMED) if is_person(one.annotator) else None
     who = f"model {one.annotator.removeprefix(MODEL)}" if named is None else named
     who = "people" if one.annotator == PERSON else who
-    return who if one.guideline is None else f"{who} (guideline {one.guideline})"
+    by = "" if one.guideline is None else f" (guideline {one.guideline})"
+    settled = ", who settled others' different labels" if one.adjudicates else ""
+    return f"{format_count(one.turns, 'turn')} by {who}{by}{settled}"

@@ -14,7 +14,7 @@ from hallulab.simulator.metrics.hallucinations import ByDetector
 from hallulab.simulator.metrics.lengths import LENGTHS, LengthSection
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
-from hallulab.simulator.metrics.spending import Spending, Spent, sum_calls
+from hallulab.simulator.metrics.spending import Spending, sum_calls
 from hallulab.simulator.records.experiment_fields import compute_money
 from hallulab.simulator.show.columns import GROUPED, Column, build_decimal_format, build_grouped_format
 from hallulab.simulator.show.document import GroupedTable, Heading, Paragraph, Section
@@ -196,10 +196,12 @@ class CostMetric(Metric):
 
     def ledger(self) -> tuple[Cost, ...]:
         """Return the costs by who made the calls, sorted by role and name."""
-        return tuple(
-            _build_cost(role, name, self._roles[role, name].total(), self._get_money(role, name))
-            for role, name in sorted(self._roles)
-        )
+        found = []
+        for role, name in sorted(self._roles):
+            values = asdict(self._roles[role, name].total())
+            del values["untold"]
+            found.append(Cost(role=role, name=name, **values, money=self._get_money(role, name)))
+        return tuple(found)
 
     def efficiency(self) -> tuple[Efficiency, ...]:
         """Average the cost of a conversation for each chatbot and detector, relative to the Vanilla chatbot.
@@ -253,12 +255,6 @@ class CostMetric(Metric):
 def collect_calls(conversation: Conversation) -> list[Call]:
     """Return every call of a conversation but those of detectors, the turns' first."""
     return [call for turn in conversation.turns for call in turn.calls] + list(conversation.calls)
-
-
-def _build_cost(role: str, name: str, total: Spent, money: float | None) -> Cost:
-    values = asdict(total)
-    del values["untold"]
-    return Cost(role=role, name=name, **values, money=money)
 
 
 def _build_efficiency(

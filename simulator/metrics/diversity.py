@@ -49,7 +49,11 @@ def measure_parts(texts: Sequence[str], vectors: Floats | None, size: int) -> Pa
     for chosen in _draw_samples(len(texts), size):
         sample = [said[place] for place in chosen]
         for n, name in ((1, "distinct_1"), (2, "distinct_2")):
-            found[name][chosen] += _count_distinct(sample, n)
+            held = [_count_runs(words, n) for words in sample]
+            total = sum(held, Counter[tuple[str, ...]]())
+            found[name][chosen] += [
+                (sum(count / total[run] for run, count in own.items()), own.total()) for own in held
+            ]
         found["self_bleu"][chosen] += [(score, 1) for score in compute_self_bleu(sample)]
         if vectors is not None:
             cosines = vectors[chosen] @ vectors[chosen].T
@@ -67,12 +71,6 @@ def _draw_samples(messages: int, size: int) -> Iterator[Integers]:
     generator = np.random.default_rng(_SEED)
     for _ in range(DRAWS):
         yield generator.choice(messages, size, replace=False)
-
-
-def _count_distinct(sample: Sequence[Sequence[str]], n: int) -> list[tuple[float, float]]:
-    held = [_count_runs(said, n) for said in sample]
-    total = sum(held, Counter[tuple[str, ...]]())
-    return [(sum(count / total[run] for run, count in own.items()), own.total()) for own in held]
 
 
 def compute_self_bleu(sample: Sequence[Sequence[str]]) -> list[float]:

@@ -165,7 +165,13 @@ class FlaggedReplies(Metric):
         said = [_describe_flagged(flagged, report.detectors)]
         scores = any(one.scored for one in flagged.alone)
         if len(flagged.alone) > 1 and scores and flagged.replies - flagged.scored > MUCH * flagged.replies:
-            said.append(_describe_alone(flagged.alone))
+            told = [
+                f"{one.detector} flags {one.flagged} of {_format_replies(one.scored)}"
+                if one.scored
+                else f"{one.detector} scored none"
+                for one in flagged.alone
+            ]
+            said.append(f"Each by itself: {join_names(told)}.")
         if flagged.by_some:
             replies = _format_replies(flagged.by_some)
             said.append(f"The detectors disagree on {replies}, which the page lists.")
@@ -179,7 +185,10 @@ def find_place(conversation: Conversation, turn: Turn) -> Place:
 
 def _explain(conversation: Conversation, turn: Turn, span: Span) -> tuple[int, Example]:
     """Return what is wrong with a span of a reply, and how good an example it is."""
-    found = explain(span.text, turn.passages, _join_user_messages(conversation, turn))
+    # A reply may repeat what the user said.
+    said = [message.text for message in conversation.given if message.role == "user"]
+    said += [one.user for one in conversation.turns if one.index <= turn.index]
+    found = explain(span.text, turn.passages, "\n".join(said))
     example = Example(
         conversation=conversation.id,
         chatbot=conversation.chatbot,
@@ -188,12 +197,6 @@ def _explain(conversation: Conversation, turn: Turn, span: Span) -> tuple[int, E
         reason=found.reason,
     )
     return _score_example(found), example
-
-
-def _join_user_messages(conversation: Conversation, turn: Turn) -> str:
-    """Return every message of the user up to a turn, which a reply may repeat."""
-    earlier = [message.text for message in conversation.given if message.role == "user"]
-    return "\n".join([*earlier, *(one.user for one in conversation.turns if one.index <= turn.index)])
 
 
 def _score_example(found: Explanation) -> int:
@@ -232,17 +235,6 @@ def _describe_flagged(flagged: Flagged, detectors: Sequence[str]) -> str:
         example = f' For example, {one.chatbot} says "{said}"{stop} {one.reason}'
     are = "is" if flagged.by_all == 1 else "are"
     return f"{flagged.by_all} of {replies} {are} flagged by {by}{often}{apart}.{example}"
-
-
-def _describe_alone(alone: Sequence[DetectorFlags]) -> str:
-    """Say what each detector flags of what it scored, where much was not scored by all."""
-    told = [
-        f"{one.detector} flags {one.flagged} of {_format_replies(one.scored)}"
-        if one.scored
-        else f"{one.detector} scored none"
-        for one in alone
-    ]
-    return f"Each by itself: {join_names(told)}."
 
 
 def _format_replies(number: int) -> str:

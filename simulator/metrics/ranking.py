@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hallulab.scenarios.text.wording import format_count, format_number, format_with_interval, join_names
-from hallulab.simulator.metrics.comparisons import Comparison, compare
+from hallulab.simulator.metrics.comparisons import compare
 from hallulab.simulator.metrics.decision import DecisionSection
 from hallulab.simulator.metrics.failures import MUCH, Failure, RunFailures
 from hallulab.simulator.metrics.findings import ComparisonSection, Finding, build_findings
@@ -92,17 +92,12 @@ class Comparisons(Metric):
             hint += f" {report.intervals.hint}"
         parts: list[Part] = [Paragraph(hint), *map(Paragraph, describe_planning(report))]
         for name in report.detectors:
-            own = _join_metrics([line for line in lines if line.detector == name])
-            parts += [Heading(name), GroupedTable(COLUMNS, [own])]
+            own = dict[tuple[str, str], dict[str, Any]]()
+            for line in lines:
+                if line.detector == name:
+                    own.setdefault((line.a, line.b), {"a": line.a, "b": line.b})[line.metric] = line
+            parts += [Heading(name), GroupedTable(COLUMNS, [list(own.values())])]
         return Section("comparisons", "Comparisons", parts, "Comparisons")
-
-
-def _join_metrics(lines: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Join the comparisons of all metrics for every two chatbots."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for line in lines:
-        found.setdefault((line.a, line.b), {"a": line.a, "b": line.b})[line.metric] = line
-    return list(found.values())
 
 
 def _describe_undecided(report: RunReport, findings: Sequence[Finding]) -> Iterator[str]:

@@ -212,7 +212,8 @@ class PairSums(Mergeable):
         """
         both = pair_places(index_by_place(first, rate), index_by_place(second, rate)).values()
         if both:
-            sums = [sum(one) for one in zip(*(_flatten(pair) for pair in both), strict=True)]
+            rows = ((a.numerator, a.denominator, b.numerator, b.denominator) for a, b in both)
+            sums = [sum(one) for one in zip(*rows, strict=True)]
             differences = [a.numerator / a.denominator - b.numerator / b.denominator for a, b in both]
             self._people.add(person, sums, differences)
 
@@ -223,11 +224,6 @@ class PairSums(Mergeable):
     def seed_share(self) -> float | None:
         """Return the share of the difference's variance that more seeds remove (`intervals`)."""
         return self._people.seed_share()
-
-
-def _flatten(pair: tuple[Ratio, Ratio]) -> tuple[int, int, int, int]:
-    one, two = pair
-    return one.numerator, one.denominator, two.numerator, two.denominator
 
 
 class RunSums:
@@ -327,17 +323,14 @@ class Counting:
 
     def _fold(self) -> None:
         if self._person is not None and self._own:
-            self._sums.add(self._person, _sort_all(self._own), frozenset(self._flawed))
+            # Sorted, so that the order of the journals does not matter.
+            found = {
+                key: sorted(items, key=lambda item: (item.pairing, item.conversation))
+                for key, items in self._own.items()
+            }
+            self._sums.add(self._person, found, frozenset(self._flawed))
         self._own.clear()
         self._flawed.clear()
-
-
-def _sort_all(tallies: Mapping[Key, Sequence[Tally]]) -> dict[Key, list[Tally]]:
-    """Sort them, so that the order of the journals does not matter."""
-    return {
-        key: sorted(items, key=lambda item: (item.pairing, item.conversation))
-        for key, items in tallies.items()
-    }
 
 
 def count_all_verdicts(journals: Journals, chatbots: Sequence[str], detectors: Sequence[str]) -> RunSums:

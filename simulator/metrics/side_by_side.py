@@ -263,12 +263,12 @@ def _compare_remaining(
         (place[0][:2], Ratio(first[0][place] - second[0][place] - first[1][place] + second[1][place], 1))
         for place in places
     )
+    part, whole = fixed.difference, free.difference
+    remaining = None if part is None or whole is None or abs(whole) < _SAME else part / whole
     path_ci95, remaining_ci95 = None, None
     if len(path) >= LEAST_FOR_INTERVAL:
         without = [leave_out_ratios(one) - leave_out_ratios(two) for one, two in reversed(sums)]
-        remaining_ci95 = compute_quotient_interval(
-            fixed.difference or 0.0, free.difference or 0.0, np.column_stack(without)
-        )
+        remaining_ci95 = compute_quotient_interval(part or 0.0, whole or 0.0, np.column_stack(without))
         path_ci95 = compute_plain_interval(compute_ratio_of_sums(path) or 0.0, leave_out_ratios(path))
     return Remaining(
         detector=detector,
@@ -282,7 +282,7 @@ def _compare_remaining(
         fixed_difference=fixed.difference,
         fixed_ci95=fixed.ci95,
         fixed_p_holm=fixed.p_value,
-        remaining=_share(fixed.difference, free.difference),
+        remaining=remaining,
         remaining_ci95=remaining_ci95,
         path=compute_ratio_of_sums(path),
         path_ci95=path_ci95,
@@ -295,7 +295,3 @@ def _compare_remaining(
             },
         ),
     )
-
-
-def _share(part: float | None, whole: float | None) -> float | None:
-    return None if part is None or whole is None or abs(whole) < _SAME else part / whole

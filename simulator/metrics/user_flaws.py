@@ -140,7 +140,17 @@ class UserAudit(Metric):
         else:
             parts = [
                 Paragraph(_describe_affected(audit, report.intervals.least), ""),
-                _pair_rows(report, audit),
+                GroupedTable(
+                    COLUMNS,
+                    [
+                        [
+                            {"all": row, "without": other}
+                            for row, other in zip(report.rows, audit.rows_without_affected, strict=True)
+                            if row.detector == name
+                        ]
+                        for name in report.detectors
+                    ],
+                ),
             ]
         return Section("audit", "Simulated user", parts, "Simulated user")
 
@@ -163,14 +173,4 @@ def _describe_affected(audit: Audit, least: int) -> str:
         f" (no interval where fewer than {least} personas are left, or all have the same number)"
         if lacking
         else "",
-    )
-
-
-def _pair_rows(report: RunReport, audit: Audit) -> GroupedTable:
-    both = [
-        {"all": row, "without": other}
-        for row, other in zip(report.rows, audit.rows_without_affected, strict=True)
-    ]
-    return GroupedTable(
-        COLUMNS, [[pair for pair in both if pair["all"].detector == name] for name in report.detectors]
     )

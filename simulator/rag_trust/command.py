@@ -91,17 +91,13 @@ async def run_rag_trust(
                 first = shorten_line(answers[0].error or "")
                 raise OperationalError(f"no question was answered. The first error: {first}")
             report = build_report(config, models, answers)
-            _write(folder, report)
+            every = {column.value: column for dimension in DIMENSIONS for column in COLUMNS[dimension]}
+            columns = [Column("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
+            write_together(
+                {
+                    folder.report: report.text(),
+                    folder.table: format_csv(columns, report.rows),
+                    folder.page: render_page(build_document(report)),
+                }
+            )
     return report
-
-
-def _write(folder: RagTrustFolder, report: RagTrustReport) -> None:
-    every = {column.value: column for dimension in DIMENSIONS for column in COLUMNS[dimension]}
-    columns = [Column("Dimension", "dimension", "what is scored", kind="text"), *every.values()]
-    write_together(
-        {
-            folder.report: report.text(),
-            folder.table: format_csv(columns, report.rows),
-            folder.page: render_page(build_document(report)),
-        }
-    )

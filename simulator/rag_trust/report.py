@@ -80,24 +80,28 @@ def build_rows(
                 strategy=strategy,
                 poison=poison,
                 distractors=distractors,
-                **_count_answers(cell),
+                **_count_answers(cell, dimension),
                 **_compute_scores([cell.get(name) for name in questions]),
                 **_compute_change(
                     cell, cells[*lowest, *who] if lowest != (poison, distractors) else None, questions
                 ),
-                **_compute_parts(cell, dimension),
             )
 
 
-def _count_answers(cell: dict[str, Scored | None]) -> dict[str, Any]:
+def _count_answers(cell: dict[str, Scored | None], dimension: Dimension) -> dict[str, Any]:
+    """Return the counts of a cell, and the means of its parts over the answers that are no refusals."""
     known = [one for one in cell.values() if one is not None]
-    refused = sum(one.refused for one in known)
+    answered = [one for one in known if not one.refused]
     return {
         "answers": len(cell),
         "scored": len(known),
         "coverage": len(known) / len(cell) if cell else None,
-        "refused": refused / len(known) if known else None,
-        "answered": len(known) - refused,
+        "refused": (len(known) - len(answered)) / len(known) if known else None,
+        "answered": len(answered),
+        **{
+            name: float(np.mean([one.parts[name] for one in answered])) if answered else None
+            for name in PARTS[dimension]
+        },
     }
 
 
@@ -137,15 +141,6 @@ def _compute_mean(
     if len(there) < LEAST_FOR_INTERVAL:
         return mean, None
     return mean, compute_bounds(mean, (there.sum() - there) / (len(there) - 1))
-
-
-def _compute_parts(cell: dict[str, Scored | None], dimension: Dimension) -> dict[str, Any]:
-    """Return the means of a dimension's parts over the answers that are no refusals."""
-    answered = [one for one in cell.values() if one is not None and not one.refused]
-    return {
-        name: float(np.mean([one.parts[name] for one in answered])) if answered else None
-        for name in PARTS[dimension]
-    }
 
 
 SCHEMA = 2

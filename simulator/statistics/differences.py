@@ -129,24 +129,17 @@ def flip_signs(values: Floats) -> list[float]:
     observed = np.abs(values.sum(axis=0)) - _TIE * (np.abs(values).sum(axis=0) + _TIE)
     exact = 2**pairs <= FLIPS
     hits, total = np.zeros(tests, dtype=np.int64), 0
-    for signs in [_enumerate_signs(pairs)] if exact else _draw_signs(pairs):
+    for flipped in [np.arange(2**pairs)[:, None] >> np.arange(pairs) & 1] if exact else _draw_flips(pairs):
+        signs = 1.0 - 2.0 * flipped
         hits += np.count_nonzero(np.abs(signs @ values) >= observed, axis=0)
         total += len(signs)
     return [float(hit / total if exact else (hit + 1) / (total + 1)) for hit in hits]
 
 
-def _enumerate_signs(pairs: int) -> Floats:
-    return _to_signs((np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1)
-
-
-def _draw_signs(pairs: int) -> Iterator[Floats]:
+def _draw_flips(pairs: int) -> Iterator[Integers]:
     generator = np.random.default_rng(_SEED)
     for rows in _split_rows(pairs):
-        yield _to_signs(generator.integers(0, 2, size=(rows, pairs)))
-
-
-def _to_signs(flipped: Integers) -> Floats:
-    return 1.0 - 2.0 * flipped.astype(np.float64)
+        yield generator.integers(0, 2, size=(rows, pairs))
 
 
 def _bound_equal(first: Sequence[Ratio], second: Sequence[Ratio], kind: Kind) -> Bounds | None:
