@@ -90,15 +90,10 @@ class FoundSpans(Frozen):
 
 
 class _TrainedJudge(ServedDetector):
-    """What the two models share: a prompt that they learnt, and no threshold to tune.
-
-    Raises:
-        UsageError: an option is unknown or wrong, or the model is not in the pool.
-    """
+    """What the two models share: a prompt that they learnt, and no threshold to tune."""
 
     OPTIONS: ClassVar[type[TrainedJudgeOptions]]
     PROMPT: ClassVar[str]
-    """Name of the prompt's file."""
 
     def __init__(self, name: str, context: DetectorContext) -> None:
         self._options = read_options(f"detector {name}", self.OPTIONS, context.options)
