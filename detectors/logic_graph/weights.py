@@ -172,7 +172,7 @@ def _load_reranker(model: str) -> tuple[Any, Any]:
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
-        loaded = AutoModelForCausalLM.from_pretrained(model, dtype="float32")
+        loaded: Any = AutoModelForCausalLM.from_pretrained(model, dtype="float32")
     except Exception as error:  # whatever the hub, the configuration and the weights raise
         raise _cannot_be_had("reranker_model", model) from error
     return tokenizer, loaded.eval().to("cuda" if torch.cuda.is_available() else "cpu")

@@ -199,7 +199,7 @@ class MetaRagDetector(ServedDetector):
                 self._score(session, question, factoid, evidence) for factoid in decomposition.factoids
             )
         judgement = _aggregate(units, view, evidence.passages, self._tau_for(view.own_passages))
-        why = {"skipped": "decomposition states no fact of it"}
+        why: dict[str, float | str | None] = {"skipped": "decomposition states no fact of it"}
         skipped = (
             Unit(text=region.of(view.reply), start=region.start, end=region.end, details=why)
             for region in decomposition.skipped
