@@ -19,9 +19,7 @@ Numbers = NDArray[np.float64]
 DEEPEST = 64
 """Levels of a tree at most; ours have 12."""
 LARGEST = 1e50
-"""Largest number; sums and products of a few thousand are finite."""
-SMALLEST_SCALE = 1e-50
-"""Smallest number that an input may be divided by."""
+"""Largest number, also of one by a scale; sums and products of a few thousand are finite."""
 BLOCK = 256
 """Rows that go down all trees together; what they need stays in a cache."""
 
@@ -41,7 +39,7 @@ class Regression:
         _require(shapes == {(self.weights.size,)} and self.intercept.shape == (1,), "its shapes")
         for held in (self.mean, self.scale, self.weights, self.intercept):
             _require(held.dtype == np.float64 and (np.abs(held) <= LARGEST).all(), "a number")
-        _require((np.abs(self.scale) >= SMALLEST_SCALE).all(), "a scale")
+        _require((np.abs(self.scale) >= 1 / LARGEST).all(), "a scale")
 
     def predict(self, inputs: Numbers) -> Numbers:
         """Return (rows,) probabilities of the second class, from inputs of shape (rows, inputs)."""
@@ -183,39 +181,18 @@ def freeze(fitted: Any) -> Classifier:
             regression.intercept_,
         )
     if hasattr(fitted, "estimators_"):
-        grown = [one.tree_ for one in fitted.estimators_]
-        return MeanOfTrees(
-            **_join_trees(
-                fitted.n_features_in_,
-                [
-                    (
-                        tree.children_left,
-                        tree.children_right,
-                        tree.feature,
-                        tree.threshold,
-                        tree.value[:, 0, 1],
-                    )
-                    for tree in grown
-                ],
-            )
-        )
-    nodes = [tree.nodes for (tree,) in fitted._predictors]
-    return SumOfTrees(
-        **_join_trees(
-            fitted.n_features_in_,
-            [
-                (
-                    np.where(one["is_leaf"], -1, one["left"].astype(int)),
-                    one["right"].astype(int),
-                    one["feature_idx"],
-                    one["num_threshold"],
-                    one["value"],
-                )
-                for one in nodes
-            ],
-        ),
-        start=fitted._baseline_prediction.ravel(),
-    )
+        grown = [
+            (one.children_left, one.children_right, one.feature, one.threshold, one.value[:, 0, 1])
+            for one in (estimator.tree_ for estimator in fitted.estimators_)
+        ]
+        return MeanOfTrees(**_join_trees(fitted.n_features_in_, grown))
+    boosted: list[tuple[Any, ...]] = []
+    for (tree,) in fitted._predictors:
+        left, right = (tree.nodes[side].astype(int) for side in ("left", "right"))
+        told = (tree.nodes[name] for name in ("feature_idx", "num_threshold", "value"))
+        boosted.append((np.where(tree.nodes["is_leaf"], -1, left), right, *told))
+    joined = _join_trees(fitted.n_features_in_, boosted)
+    return SumOfTrees(**joined, start=fitted._baseline_prediction.ravel())
 
 
 def _join_trees(inputs: int, trees: list[tuple[Any, ...]]) -> dict[str, Any]:

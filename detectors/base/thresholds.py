@@ -8,7 +8,7 @@ detector's scores: its code, prompts, options, models, seed, and tuned numbers, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -71,8 +71,8 @@ def find_fitted_by_version(detector: str, version: str) -> Fitted | None:
     Raises:
         UsageError: a file was changed.
     """
-    found = (fitted for fitted in _read_all() if (fitted.detector, fitted.version) == (detector, version))
-    return next(found, None)
+    known = map(_read, sorted(locate_fits_folder().glob("*.json")))
+    return next((fit for fit in known if (fit.detector, fit.version) == (detector, version)), None)
 
 
 def locate_fitted_file(fitted: Fitted) -> tuple[Path, str]:
@@ -87,10 +87,6 @@ def locate_fits_folder() -> Path:
 
 def _locate_file(scoring: str) -> Path:
     return locate_fits_folder() / f"{scoring}.json"
-
-
-def _read_all() -> Iterator[Fitted]:
-    yield from map(_read, sorted(locate_fits_folder().glob("*.json")))
 
 
 def _read(path: Path) -> Fitted:

@@ -132,21 +132,38 @@ class _Material:
         return sentences, words
 
     def _pieces(self, learnt: Flags) -> PieceClassifiers:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        # Words are many, and boosting did better on RAGTruth than a forest.
+        boosting = HistGradientBoostingClassifier(
+            max_iter=100,
+            learning_rate=0.06,
+            max_leaf_nodes=15,
+            min_samples_leaf=40,
+            l2_regularization=5.0,
+            max_features=0.5,
+            random_state=self.seed,
+        )
         measured, learnt = self.measured, learnt & self.has_spans
         at_words = learnt[measured.batch.words.reply]
         at_sentences = learnt[measured.batch.sentences.reply]
         labels = self.sentence_labels[at_sentences]
         return PieceClassifiers(
-            words=_fit(_make_boosting(self.seed), measured.words(at_words), self.word_labels[at_words]),
+            words=_fit(boosting, measured.words(at_words), self.word_labels[at_words]),
             sentences=None
             if self.sentence_labels[self.has_spans[measured.batch.sentences.reply]].all()
             else _fit(make_forest(SHALLOW, self.seed), measured.sentences[at_sentences], labels),
         )
 
     def _whole(self, inputs: Numbers, learnt: Flags) -> ReplyClassifiers:
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        randomised = ExtraTreesClassifier(  # replies are few and have many inputs
+            150, max_depth=8, min_samples_leaf=4, max_features=0.3, random_state=self.seed, n_jobs=1
+        )
         return ReplyClassifiers(
             linear=_fit(make_scaled_regression(C=0.02, max_iter=3000), inputs[learnt], self.labels[learnt]),
-            trees=_fit(_make_randomised(self.seed), inputs[learnt], self.labels[learnt]),
+            trees=_fit(randomised, inputs[learnt], self.labels[learnt]),
         )
 
     def _thresholds(self, scores: Scores, located: bool) -> LevelThresholds:
@@ -172,30 +189,6 @@ def _fit(classifier: Any, inputs: Numbers, labels: Flags) -> Classifier:
     return freeze(classifier.fit(inputs, labels))
 
 
-def _make_boosting(seed: int) -> Any:
-    """Make the classifier of words: they are many, and boosting did better on RAGTruth than a forest."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(
-        max_iter=100,
-        learning_rate=0.06,
-        max_leaf_nodes=15,
-        min_samples_leaf=40,
-        l2_regularization=5.0,
-        max_features=0.5,
-        random_state=seed,
-    )
-
-
-def _make_randomised(seed: int) -> Any:
-    """Make the trees for replies: replies are few and have many inputs."""
-    from sklearn.ensemble import ExtraTreesClassifier
-
-    return ExtraTreesClassifier(
-        150, max_depth=8, min_samples_leaf=4, max_features=0.3, random_state=seed, n_jobs=1
-    )
-
-
 class CombinedDetector(TrainedDetector[CombinedModel]):
     """Our own: classifiers of words, sentences and replies over what all the cheap methods measure.
 
@@ -209,7 +202,7 @@ class CombinedDetector(TrainedDetector[CombinedModel]):
     def __init__(self, name: str, context: DetectorContext) -> None:
         options = read_options(f"detector {name}", RuleOptions, context.options)
         super().__init__(
-            name, options, load_model(Path(options.model)) if options.model else _load_shipped_model()
+            name, options, load_model(Path(options.model)) if options.model else _load_once(SHIPPED)
         )
 
     def fit(self, replies: Sequence[LabelledReply], seed: int = 0) -> None:
@@ -220,7 +213,4 @@ class CombinedDetector(TrainedDetector[CombinedModel]):
 SHIPPED = Path(__file__).parent / "trained" / "combined.npz"
 """The model that comes with the package."""
 
-
-@cache
-def _load_shipped_model() -> CombinedModel:
-    return load_model(SHIPPED)
+_load_once = cache(load_model)

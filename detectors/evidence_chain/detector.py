@@ -47,7 +47,7 @@ class EvidenceChainDetector(TrainedDetector[ChainModel]):
     def _shipped(self, options: RuleOptions) -> ChainModel:
         """Return the model trained on the task alone; other values of the option `context` need `fit`."""
         features = options.features if isinstance(options, TrainedOptions) else "paper"
-        return _load_shipped_model(self.method, features)
+        return _load_once(locate_shipped_model(self.method, features))
 
     def _use(self, model: ChainModel) -> None:
         if model.method != self.method:
@@ -125,6 +125,4 @@ def locate_shipped_model(method: Method, features: FeatureSet) -> Path:
     return Path(__file__).parent / "trained" / f"{method}-{features}.npz"
 
 
-@cache
-def _load_shipped_model(method: Method, features: FeatureSet) -> ChainModel:
-    return load_model(locate_shipped_model(method, features))
+_load_once = cache(load_model)

@@ -127,6 +127,8 @@ class ChainModel:
             sentences = self.sentence_classifier.predict(inputs)
         evidence = features.evidence
         if self.word_classifier is not None:
+            if features.words is None:
+                raise ValueError("the extended features are needed")
             evidence = self.word_classifier.predict(features.words)
         sentences = np.round(sentences, 6)
         words = np.round(sentences[batch.word_sentence] * evidence, 6)

@@ -267,14 +267,12 @@ def read_task(question: str, passages: Sequence[Passage]) -> str:
 
     A record is a passage of two or more lines that all read `field: value`.
     """
-    if not question.strip() and any(_is_record(passage.text) for passage in passages):
-        return "data2txt"
-    return "qa" if question.strip() else "summary"
-
-
-def _is_record(text: str) -> bool:
-    lines = text.strip().splitlines()
-    return len(lines) > 1 and all(_FIELD.match(line) for line in lines)
+    if question.strip():
+        return "qa"
+    texts = (passage.text.strip().splitlines() for passage in passages)
+    return (
+        "data2txt" if any(len(lines) > 1 and all(map(_FIELD.match, lines)) for lines in texts) else "summary"
+    )
 
 
 def split_pieces(regions: Sequence[Sequence[tuple[int, int]]]) -> Pieces:

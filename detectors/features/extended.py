@@ -124,10 +124,13 @@ def compare_stems(batch: Batch, idf: Numbers) -> Stemmed:
     known = terms.known[terms.token]
     near = match_by_overlap(terms, idf[terms.form])
     pair_before, pair_after = _novel_pairs(batch, terms)
+    width = len(terms.form) + 1
+    held = batch.chunk_tokens.text * width + terms.chunk_token
+    inside = np.isin(near.chunk[batch.token_sentence] * width + terms.token, held)
     return Stemmed(
         rarity=idf[tokens.stem] * tokens.content,
         novel=tokens.content & ~known,
-        outside=_outside(batch, terms, near.chunk),
+        outside=tokens.content & ~inside,
         pair_before=pair_before,
         pair_after=pair_after,
         denied=find_denied_tokens(batch),
@@ -259,14 +262,6 @@ def _around(batch: Batch, local: list[Numbers], wrong_numbers: Numbers) -> list[
         np.where(place > 0, np.roll(coverage, 1), 1.0),
         np.where(place < count - 1, np.roll(coverage, -1), 1.0),
     ]
-
-
-def _outside(batch: Batch, terms: Terms, chunk: Integers) -> Flags:
-    """Return (tokens,): content words that their sentence's chunk, -1 for none, lacks."""
-    width = len(terms.form) + 1
-    held = batch.chunk_tokens.text * width + terms.chunk_token
-    inside = np.isin(chunk[batch.token_sentence] * width + terms.token, held)
-    return batch.tokens.content & ~inside
 
 
 def _novel_pairs(batch: Batch, terms: Terms) -> tuple[Flags, Flags]:

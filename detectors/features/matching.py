@@ -150,7 +150,9 @@ def match_by_bm25(terms: Terms, batch: Batch) -> Match:
     """
     sources = int(batch.source.max(initial=-1)) + 1
     chunks_of = np.bincount(batch.chunk_source, minlength=sources)
-    term_source = _find_term_source(terms, batch)
+    term_source = np.zeros(len(terms.form), dtype=np.int64)
+    term_source[terms.token] = batch.source[batch.tokens.text]
+    term_source[terms.chunk_token] = batch.chunk_source[batch.chunk_tokens.text]
     frequency = np.asarray(mark_held(terms.chunks).sum(axis=0)).ravel()
     total = chunks_of[term_source]
     idf = np.log1p((total - frequency + 0.5) / (frequency + 0.5))
@@ -192,13 +194,6 @@ def _scale(table: Any, row: Numbers | None = None, column: Numbers | None = None
     if column is not None:
         scaled.data = scaled.data * column[table.indices]
     return scaled
-
-
-def _find_term_source(terms: Terms, batch: Batch) -> Integers:
-    found = np.zeros(len(terms.form), dtype=np.int64)
-    found[terms.token] = batch.source[batch.tokens.text]
-    found[terms.chunk_token] = batch.chunk_source[batch.chunk_tokens.text]
-    return found
 
 
 def _compute_norms(table: Any) -> Numbers:

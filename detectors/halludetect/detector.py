@@ -164,12 +164,14 @@ class HalluDetectDetector(ServedDetector):
         concluded = await self._reading.conclude(session, grounds, kept) if kept else []
         for place, item in zip(places, concluded, strict=True):
             rated[place] = item
+        before = {"reformulated query": grounds.query, "memory": grounds.memory}
+        steps = [Unit(text=text, details={"step": step}) for step, text in before.items() if text is not None]
         return Judgement(
             outcome="scored",
             score=score,
             flagged=score >= self.threshold,
             spans=tuple(_span(item, grounds) for item in concluded),
-            units=(*_steps(grounds), *(_unit(item) for item in rated)),
+            units=(*steps, *(_unit(item) for item in rated)),
             truncated=grounds.truncated,
         )
 
@@ -209,9 +211,3 @@ def _unit(item: RatedSentence) -> Unit:
         score=item.severity,
         details=item.details,
     )
-
-
-def _steps(grounds: EvidenceContext) -> list[Unit]:
-    """Return the steps before the analysis, as units without a score."""
-    steps = {"reformulated query": grounds.query, "memory": grounds.memory}
-    return [Unit(text=text, details={"step": step}) for step, text in steps.items() if text is not None]

@@ -196,13 +196,12 @@ def repeats_user(sentence: str, user_text: str) -> bool:
     if not found or not found <= find_details(user_text):
         return False
     said = set(split_words(user_text))
-    others = [word for word in split_words(_EMAIL.sub(" ", sentence)) if _tells(word)]
+    others = [
+        word
+        for word in split_words(_EMAIL.sub(" ", sentence))
+        if not (word[0].isdigit() or word in STOP_WORDS or word in ("rs", "yes") or _LABEL.fullmatch(word))
+    ]
     return sum(word in said for word in others) >= KNOWN_SHARE * len(others)
-
-
-def _tells(word: str) -> bool:
-    """Return whether a word is no number and says what a sentence is about."""
-    return not (word[0].isdigit() or word in STOP_WORDS or word in ("rs", "yes") or _LABEL.fullmatch(word))
 
 
 def find_clearing_rule(sentence: str, grounds: EvidenceContext) -> str | None:

@@ -63,7 +63,7 @@ class Vectors:
         import numpy
 
         packed = await asyncio.gather(*(self._packed(text) for text in texts))
-        return numpy.stack([_unpack(each) for each in packed])
+        return numpy.stack([numpy.frombuffer(base64.b64decode(each), "<f2") for each in packed]).astype("f4")
 
     async def _packed(self, text: str) -> str:
         key = digest([self._name, text])
@@ -89,12 +89,6 @@ class Vectors:
 def get_shared_embedder(model: str) -> Embedder:
     """Return the embedder of that name, one for all detectors: its weights are loaded once."""
     return SentenceEmbedder(model)
-
-
-def _unpack(packed: str) -> NDArray[Any]:
-    import numpy
-
-    return numpy.frombuffer(base64.b64decode(packed), dtype="<f2").astype(numpy.float32)
 
 
 @dataclass(frozen=True)

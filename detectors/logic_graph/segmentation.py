@@ -56,15 +56,6 @@ class _Segment(NamedTuple):
     tokens: int
 
 
-def _split_sentences(text: str) -> list[_Segment]:
-    """Return sentences; they end as `split_sentences` says, and at line breaks."""
-    return [
-        _piece(text, line.start() + start, line.start() + end)
-        for line in _LINE.finditer(text)
-        for start, end in split_sentences(line[0])
-    ]
-
-
 def _piece(text: str, start: int, end: int) -> _Segment:
     return _Segment(start, end, count_tokens(text[start:end]))
 
@@ -130,7 +121,12 @@ def _document_chunks(text: str, passage: int, document_tokens: int, chunk_tokens
         if whole.tokens <= limit:
             yield _chunk(text, whole, passage)
             return
-    for section in _pack(text, _split_sentences(text), document_tokens):
+    sentences = [
+        _piece(text, line.start() + start, line.start() + end)
+        for line in _LINE.finditer(text)
+        for start, end in split_sentences(line[0])
+    ]
+    for section in _pack(text, sentences, document_tokens):
         for pieces in _pack(text, section, chunk_tokens):
             yield _chunk(text, _join(pieces), passage)
 

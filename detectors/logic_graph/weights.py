@@ -67,14 +67,21 @@ class _WeightsScorer(ABC):
         return await asyncio.to_thread(self._compute, pairs)
 
     def _compute(self, pairs: Sequence[Pair]) -> list[float]:
+        import torch
+
         with self._lock:
             if self._loaded is None:
                 with without_progress_bars():
                     self._loaded = self._load()
             tokenizer, model = self._loaded
         texts = _fill_pairs(self._prompt, tokenizer, pairs)
-        batches = _compute_logits(tokenizer, model, texts, **self._options)
-        return [number for logits in batches for number in self._read(tokenizer, logits)]
+        found: list[float] = []
+        with torch.inference_mode():
+            for start in range(0, len(texts), _BATCH):
+                inputs = tokenizer(texts[start : start + _BATCH], return_tensors="pt", padding=True)
+                logits = model(**inputs.to(model.device), **self._options).logits
+                found += self._read(tokenizer, logits)
+        return found
 
     @abstractmethod
     def _read(self, tokenizer: Any, logits: torch.Tensor) -> list[float]:
@@ -160,20 +167,15 @@ def _load_hhem(model: str, foundation: str) -> tuple[Any, Any]:
 
 
 def _load_reranker(model: str) -> tuple[Any, Any]:
+    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
-        loaded = AutoModelForCausalLM.from_pretrained(model, dtype="float32")
+        loaded: Any = AutoModelForCausalLM.from_pretrained(model, dtype="float32")
     except Exception as error:  # whatever the hub, the configuration and the weights raise
         raise _cannot_be_had("reranker_model", model) from error
-    return tokenizer, _make_ready(loaded)
-
-
-def _make_ready(model: Any) -> Any:
-    import torch
-
-    return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+    return tokenizer, loaded.eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _fill_pairs(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]:
@@ -188,14 +190,3 @@ def _fill_pairs(prompt: str, tokenizer: Any, pairs: Sequence[Pair]) -> list[str]
         prompt.format(premise=harmless(pair.group.text), hypothesis=harmless(word_hypothesis(pair.claim)))
         for pair in pairs
     ]
-
-
-def _compute_logits(tokenizer: Any, model: Any, texts: Sequence[str], **options: Any) -> list[torch.Tensor]:
-    import torch
-
-    batches = []
-    with torch.inference_mode():
-        for start in range(0, len(texts), _BATCH):
-            inputs = tokenizer(list(texts[start : start + _BATCH]), return_tensors="pt", padding=True)
-            batches.append(model(**inputs.to(model.device), **options).logits)
-    return batches

@@ -42,7 +42,6 @@ from hallulab.detectors.metarag.together import judge_together
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import UsageError
 from hallulab.scenarios.packs.pack import TopicThreshold, choose_threshold
-from hallulab.scenarios.text.spans import Region
 from hallulab.scenarios.transcript import Frozen, Judgement, Passage, Span, Unit
 from hallulab.scenarios.turn_views import TurnView
 
@@ -200,7 +199,11 @@ class MetaRagDetector(ServedDetector):
                 self._score(session, question, factoid, evidence) for factoid in decomposition.factoids
             )
         judgement = _aggregate(units, view, evidence.passages, self._tau_for(view.own_passages))
-        skipped = (_make_skipped_unit(region, view.reply) for region in decomposition.skipped)
+        why: dict[str, float | str | None] = {"skipped": "decomposition states no fact of it"}
+        skipped = (
+            Unit(text=region.of(view.reply), start=region.start, end=region.end, details=why)
+            for region in decomposition.skipped
+        )
         truncated = evidence.truncated or decomposition.cut_off
         return judgement.model_copy(update={"units": (*units, *skipped), "truncated": truncated})
 
@@ -331,15 +334,6 @@ def _name_variants(variants: Sequence[Variant]) -> list[tuple[str, Variant]]:
         number[variant.relation] += 1
         named.append((f"{variant.relation} {number[variant.relation]}", variant))
     return named
-
-
-def _make_skipped_unit(region: Region, reply: str) -> Unit:
-    return Unit(
-        text=region.of(reply),
-        start=region.start,
-        end=region.end,
-        details={"skipped": "decomposition states no fact of it"},
-    )
 
 
 def _aggregate(units: Sequence[Unit], view: TurnView, passages: Sequence[Passage], tau: float) -> Judgement:

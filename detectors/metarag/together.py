@@ -106,7 +106,8 @@ async def _attempt(
         ),
         schema,
         temperature=temperature,
-        max_tokens=_compute_token_limit(factoids, count),
+        # A variant is about as long as its fact, a token about 3 characters; JSON has names and signs, too.
+        max_tokens=64 + sum(24 + 2 * count * (len(factoid.text) // 2 + 36) for factoid in factoids),
         sample=sample,
     )
     judged = {fact.number - 1: fact for fact in answer.facts}
@@ -130,8 +131,3 @@ def _read_variants(fact: JudgedFact) -> Checked:
         for relation, written in relations
         for one in written
     )
-
-
-def _compute_token_limit(factoids: Sequence[Factoid], count: int) -> int:
-    # A variant is about as long as its fact, and a token about 3 characters; JSON has names and signs, too.
-    return 64 + sum(24 + 2 * count * (len(factoid.text) // 2 + 36) for factoid in factoids)

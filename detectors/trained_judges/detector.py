@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -88,7 +89,20 @@ class FoundSpans(Frozen):
     """Possibly none."""
 
 
-class TrainedLettuceDetector(ServedDetector):
+class _TrainedJudge(ServedDetector):
+    """What the two models share: a prompt that they learnt, and no threshold to tune."""
+
+    OPTIONS: ClassVar[type[TrainedJudgeOptions]]
+    PROMPT: ClassVar[str]
+
+    def __init__(self, name: str, context: DetectorContext) -> None:
+        self._options = read_options(f"detector {name}", self.OPTIONS, context.options)
+        self._prompt = load_prompt("hallulab.detectors.trained_judges", self.PROMPT)
+        scale = Scale((self._prompt,), untuned=EVEN_ODDS)
+        super().__init__(name, context, self._options, lambda: scale)
+
+
+class TrainedLettuceDetector(_TrainedJudge):
     """Spans that LettuceDetect v2, a served generative model, finds. Not yet run on its weights.
 
     The score is 1 if there is any span, else 0.
@@ -99,12 +113,7 @@ class TrainedLettuceDetector(ServedDetector):
 
     KIND = "lettucedetect-v2"
     OPTIONS = TrainedJudgeOptions
-
-    def __init__(self, name: str, context: DetectorContext) -> None:
-        self._options = read_options(f"detector {name}", TrainedJudgeOptions, context.options)
-        self._prompt = load_prompt("hallulab.detectors.trained_judges", "lettucedetect")
-        scale = Scale((self._prompt,), untuned=EVEN_ODDS)
-        super().__init__(name, context, self._options, lambda: scale)
+    PROMPT = "lettucedetect"
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains when the reply has no words and when there is no evidence."""
@@ -122,7 +131,7 @@ class TrainedLettuceDetector(ServedDetector):
         )
 
 
-class GraniteGuardianDetector(ServedDetector):
+class GraniteGuardianDetector(_TrainedJudge):
     """Granite Guardian 4.1, a served judge, calls a reply ungrounded or not. Not yet run on its weights.
 
     The score is 1 if it says yes to the criterion, that the reply is ungrounded, else 0. It gives no places.
@@ -133,17 +142,16 @@ class GraniteGuardianDetector(ServedDetector):
 
     KIND = "granite-guardian"
     OPTIONS = GuardianOptions
+    PROMPT = "guardian"
 
-    def __init__(self, name: str, context: DetectorContext) -> None:
-        self._options = read_options(f"detector {name}", GuardianOptions, context.options)
-        self._prompt = load_prompt("hallulab.detectors.trained_judges", "guardian")
-        scale = Scale((self._prompt,), untuned=EVEN_ODDS)
-        super().__init__(name, context, self._options, lambda: scale)
+    @property
+    def _thinks(self) -> bool:
+        return isinstance(self._options, GuardianOptions) and self._options.think
 
     async def _judge(self, session: Session, view: TurnView) -> Judgement:
         """See `ServedDetector`. Abstains when the reply has no words and when there is no evidence."""
         passages, truncated = take_evidence(view, self._options.max_evidence_characters)
-        limit = THINKING_TOKENS if self._options.think else SCORE_TOKENS
+        limit = THINKING_TOKENS if self._thinks else SCORE_TOKENS
         answer = await session.text("guardian", self._ask(view, passages), max_tokens=limit)
         score = read_guardian_score(answer)
         return Judgement(outcome="scored", score=score, flagged=score >= self.threshold, truncated=truncated)
@@ -158,7 +166,7 @@ class GraniteGuardianDetector(ServedDetector):
             documents=documents,
             question=view.question,
             reply=view.reply,
-            mode=THINK if self._options.think else NO_THINK,
+            mode=THINK if self._thinks else NO_THINK,
         )
         return [message for message in messages if message.text]
 
