@@ -312,11 +312,12 @@ async def simulate_users(
         await run.serve()
         provenance = run.describe_provenance()
         provenance.write(folder, journals)
-        jobs = [
-            job
-            for user in users
-            for job in plan(_select_user(experiment, user), scenario, provenance.made_by)
-        ]
+        jobs = []
+        for user in users:
+            bots = tuple(bot for bot in experiment.chatbots if bot.name == user.chatbot)
+            one = {"personas": (user.persona,), "seed": user.seed, "count": None, "repeats": 1}
+            alone = experiment.model_copy(update={**one, "chatbots": bots})
+            jobs += plan(alone, scenario, provenance.made_by)
         async with run.working() as executor:
             await execute((), jobs, folder, run.progress, folder.select_current(journals), executor)
     wanted = set(users)
@@ -326,13 +327,6 @@ async def simulate_users(
         if user in wanted:
             found[user] = one
     return found
-
-
-def _select_user(experiment: Experiment, user: DrawnUser) -> Experiment:
-    """Return the experiment of a single conversation."""
-    bots = tuple(bot for bot in experiment.chatbots if bot.name == user.chatbot)
-    chosen = {"personas": (user.persona,), "seed": user.seed, "count": None, "repeats": 1, "chatbots": bots}
-    return experiment.model_copy(update=chosen)
 
 
 def _plant_errors(made: DialogueSet, kinds: Sequence[str], seed: int) -> None:
