@@ -22,7 +22,7 @@ from hallulab.scenarios.packs.pack_files import load_scenario, write_part
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.engine.models import OpenModels, RunSettings, open_models
-from hallulab.simulator.engine.plan import plan
+from hallulab.simulator.engine.plan import Job, plan
 from hallulab.simulator.engine.run import build_run
 from hallulab.simulator.options.data import DialogueOptions
 from hallulab.simulator.planting.dialogue_rows import (
@@ -312,11 +312,11 @@ async def simulate_users(
         await run.serve()
         provenance = run.describe_provenance()
         provenance.write(folder, journals)
-        jobs = []
+        jobs: list[Job] = []
         for user in users:
             bots = tuple(bot for bot in experiment.chatbots if bot.name == user.chatbot)
-            one = {"personas": (user.persona,), "seed": user.seed, "count": None, "repeats": 1}
-            alone = experiment.model_copy(update={**one, "chatbots": bots})
+            own = {"personas": (user.persona,), "seed": user.seed, "count": None, "repeats": 1}
+            alone = experiment.model_copy(update={**own, "chatbots": bots})
             jobs += plan(alone, scenario, provenance.made_by)
         async with run.working() as executor:
             await execute((), jobs, folder, run.progress, folder.select_current(journals), executor)
