@@ -158,8 +158,8 @@ def _iterate_changes(before: RunSetup, after: RunSetup) -> Iterator[SetupChange]
     if not documents:
         yield from _compare_one("scenario", before.scenario_version, after.scenario_version)
     shared = [name for name in before.personas if name in after.personas]
-    kept = ({name: run.personas[name] for name in shared} for run in (before, after))
-    yield from _compare("persona", *kept)
+    old, new = ({name: run.personas[name] for name in shared} for run in (before, after))
+    yield from _compare("persona", old, new)
     yield from _compare("model", before.models, after.models)
     yield from _compare_one("model revision", before.revision, after.revision)
     yield from _compare("setting", before.settings, after.settings)

@@ -57,8 +57,8 @@ class CostSummary(Frozen):
         return Spent(**dict(self))
 
 
-class Found(Frozen):
-    """What a detector found in a turn."""
+class BriefVerdict(Frozen):
+    """Verdict of a detector on a turn, in brief."""
 
     outcome: VerdictOutcome | Literal["missing"]
     """`not localised`: it was scored without saying where, so that neither HPT nor TokAcc
@@ -72,7 +72,7 @@ class Found(Frozen):
         return self.flagged or self.spans > 0
 
 
-class VerdictSummary(Found):
+class VerdictSummary(BriefVerdict):
     """A detector's verdict on a turn, without texts. Where there is none, the verdict is missing."""
 
     outcome: VerdictOutcome = "scored"

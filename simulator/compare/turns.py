@@ -9,8 +9,8 @@ from typing import Literal
 
 from hallulab.scenarios.transcript import Frozen, Number, Pairing
 from hallulab.simulator.compare.summary import (
+    BriefVerdict,
     ConversationSummary,
-    Found,
     RunSummary,
     TurnSummary,
     VerdictOutcome,
@@ -22,7 +22,7 @@ KINDS: tuple[ChangeKind, ...] = ("new", "gone", "worse", "better")
 """In the order in which they are shown."""
 
 
-class FoundInTurn(Found):
+class FoundInTurn(BriefVerdict):
     """Verdict of a detector on a turn of one run."""
 
     outcome: VerdictOutcome | Literal["missing"] = "missing"

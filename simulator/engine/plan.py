@@ -42,7 +42,7 @@ from hallulab.simulator.records.choices import (
     select_personas,
 )
 from hallulab.simulator.records.experiment import Component, Experiment
-from hallulab.simulator.records.experiment_json import BranchedFrom, ComponentVersions, SavedExperiment
+from hallulab.simulator.records.experiment_json import BranchedFrom, ComponentVersions
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.journals import Journals
 from hallulab.simulator.records.provenance import identify_makers
@@ -320,7 +320,8 @@ def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int
     with the same personas begin with the same messages.
 
     Args:
-        chatbot: the one whose conversations they are; None: the first that said something.
+        chatbot: the one whose conversations they are; None: the first of the experiment that said something,
+            else the first by name.
         turns: the turns, from 0; None: all.
 
     Raises:
@@ -337,10 +338,12 @@ def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int
     spoken = [one for one in journals.conversations if one.turns]
     if not spoken:
         raise UsageError(f"{folder.conversations} has no reply yet: there is nothing to branch off from.")
-    name = chatbot or _choose_chatbot(spoken, saved)
+    said = {one.chatbot for one in spoken}
+    named = [bot.name for bot in saved.experiment.chatbots if bot.name in said] if saved else []
+    name = chatbot or (named or sorted(said))[0]
     own = [one for one in spoken if one.chatbot == name]
     if not own:
-        names = sorted({one.chatbot for one in spoken})
+        names = sorted(said)
         raise UsageError(
             f"{folder.conversations} has no reply of a chatbot {name!r}{suggest_name(name, names)}. It has "
             f"those of {', '.join(names)}."
@@ -356,13 +359,6 @@ def find_branching(folder: RunFolder, chatbot: str | None, turns: Collection[int
     cases = {one.pairing for one in prefixes.conversations}
     free = journals.current(saved).about(lambda head: head.pairing in cases)
     return Branching(folder.path, prefixes, free)
-
-
-def _choose_chatbot(spoken: Sequence[Conversation], saved: SavedExperiment | None) -> str:
-    """Return the first chatbot of the experiment that said something; else the first by name."""
-    said = {one.chatbot for one in spoken}
-    named = [bot.name for bot in saved.experiment.chatbots if bot.name in said] if saved else []
-    return (named or sorted(said))[0]
 
 
 def _sort_unique(own: Sequence[Conversation], folder: RunFolder) -> list[Conversation]:

@@ -171,21 +171,17 @@ class ViewInput(Frozen):
 
     def view(self) -> TurnView:
         """Return what a detector is given of it."""
+        # Passages without an identifier get one by position.
+        plain = [PassageInput(text="-") if isinstance(one, Passage) else one for one in self.passages]
+        numbered = zip(self.passages, build_input_passages(plain), strict=True)
         return TurnView(
             history=tuple(Message(role=one.role, text=one.text) for one in self.history),
             question=self.question,
-            passages=tuple(_number_passages(self.passages)),
+            passages=tuple(one if isinstance(one, Passage) else made for one, made in numbered),
             reply=self.reply,
             knowledge=self.knowledge,
             origin=self.origin,
         )
-
-
-def _number_passages(given: Sequence[Passage | PassageInput]) -> Iterable[Passage]:
-    """Return passages; those without an identifier get one by position."""
-    plain = [PassageInput(text="-") if isinstance(one, Passage) else one for one in given]
-    for one, made in zip(given, build_input_passages(plain), strict=True):
-        yield one if isinstance(one, Passage) else made
 
 
 def read_views(given: Any) -> tuple[TurnView, ...]:

@@ -241,8 +241,8 @@ async def run_experiment(
     async with open_models(experiment, settings) as models, start_workers(settings, experiment) as workers:
         with showing("loading chatbots and detectors", settings.quiet):
             asking = simulate and (
-                any(is_asking_model(bot.kind) for bot in experiment.chatbots)
-                or not all(user.messages for user in select_personas(experiment, scenario))
+                not all(user.messages for user in select_personas(experiment, scenario))
+                or any(is_asking_model(bot.kind) for bot in experiment.chatbots)
             )
             run = build_run(
                 experiment,
@@ -335,8 +335,11 @@ def find_searching(experiment: Experiment, simulate: bool) -> str | None:
     attack = experiment.attack
     if attack is not None and attack.retrieval is not None:
         return "attack on searches"
-    bots = experiment.chatbots if simulate else ()
-    return next((f"chatbot {bot.name}" for bot in bots if is_searching(bot.kind)), None)
+    for bot in experiment.chatbots if simulate else ():
+        with experiment.placing_errors(bot):
+            if is_searching(bot.kind):
+                return f"chatbot {bot.name}"
+    return None
 
 
 def _read_journals(folder: RunFolder, fresh: bool, simulate: bool) -> Journals:

@@ -22,7 +22,7 @@ from hallulab.scenarios.packs.pack_files import load_scenario, write_part
 from hallulab.scenarios.transcript import Conversation
 from hallulab.simulator.engine.execution import execute
 from hallulab.simulator.engine.models import OpenModels, RunSettings, open_models
-from hallulab.simulator.engine.plan import plan
+from hallulab.simulator.engine.plan import Job, plan
 from hallulab.simulator.engine.run import build_run
 from hallulab.simulator.options.data import DialogueOptions
 from hallulab.simulator.planting.dialogue_rows import (
@@ -312,11 +312,12 @@ async def simulate_users(
         await run.serve()
         provenance = run.describe_provenance()
         provenance.write(folder, journals)
-        jobs = [
-            job
-            for user in users
-            for job in plan(_select_user(experiment, user), scenario, provenance.made_by)
-        ]
+        jobs: list[Job] = []
+        for user in users:
+            bots = tuple(bot for bot in experiment.chatbots if bot.name == user.chatbot)
+            own = {"personas": (user.persona,), "seed": user.seed, "count": None, "repeats": 1}
+            alone = experiment.model_copy(update={**own, "chatbots": bots})
+            jobs += plan(alone, scenario, provenance.made_by)
         async with run.working() as executor:
             await execute((), jobs, folder, run.progress, folder.select_current(journals), executor)
     wanted = set(users)
@@ -326,13 +327,6 @@ async def simulate_users(
         if user in wanted:
             found[user] = one
     return found
-
-
-def _select_user(experiment: Experiment, user: DrawnUser) -> Experiment:
-    """Return the experiment of a single conversation."""
-    bots = tuple(bot for bot in experiment.chatbots if bot.name == user.chatbot)
-    chosen = {"personas": (user.persona,), "seed": user.seed, "count": None, "repeats": 1, "chatbots": bots}
-    return experiment.model_copy(update=chosen)
 
 
 def _plant_errors(made: DialogueSet, kinds: Sequence[str], seed: int) -> None:

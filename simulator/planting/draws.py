@@ -83,9 +83,11 @@ def plan_cells(sides: Mapping[str, PackSide], shares: Shares, number: int, seed:
         allowed = {(topic, kind) for _, topic, kind in part.origins.values()}
         table = cross(topics[side], goals[side], allowed, exact_rows=shares.topics is not None)
         if table is None:
+            kinds = Counter(kind for *_, kind in part.origins.values())
+            listed = ", ".join(f"{kind} of {number}" for kind, number in sorted(kinds.items()))
             raise UsageError(
-                f"the personas of the {side} side cannot have these quotas: their goals are "
-                f"{_describe_goals(part)}. Change --goals or --topics, or give another --seed."
+                f"the personas of the {side} side cannot have these quotas: their goals are {listed}. "
+                "Change --goals or --topics, or give another --seed."
             )
         pairs = _shuffle(table, generator)
         spoken, asked = _shuffle(manners[side], generator), _shuffle(bots[side], generator)
@@ -127,11 +129,6 @@ def split_counts(
 def _shuffle(counts: Mapping[Name, int], generator: random.Random) -> list[Name]:
     names = [name for name, number in counts.items() for _ in range(number)]
     return generator.sample(names, len(names))
-
-
-def _describe_goals(part: PackSide) -> str:
-    kinds = Counter(kind for *_, kind in part.origins.values())
-    return ", ".join(f"{kind} of {number}" for kind, number in sorted(kinds.items()))
 
 
 class UserDraw:

@@ -127,12 +127,13 @@ def find_flaw(kind: str, sentence: str, rewritten: str, clean: Clean) -> str | N
         return "says something twice"
     if before == after or not ORDERS[kind].marked(sentence, rewritten, clean):
         return "no error of its kind"
-    if normalize_text(rewritten) in normalize_text(clean.known) or (
-        kind != "condition" and _is_in_evidence(clean, set(after))
-    ):
+    evidence = clean.evidence
+    has_all = (set(after) <= set(split_words(one.of(evidence))) for one in split_sentences(evidence))
+    # A sentence whose condition was left out has no other words than the evidence.
+    if normalize_text(rewritten) in normalize_text(clean.known) or (kind != "condition" and any(has_all)):
         return "supported"
     new = collect_items(rewritten) - collect_items(sentence)
-    return "supported" if new and new <= collect_items(clean.evidence) else None
+    return "supported" if new and new <= collect_items(evidence) else None
 
 
 def find_difference(sentence: str, rewritten: str) -> Region:
@@ -157,12 +158,6 @@ def _is_repeating(said: Sequence[str]) -> bool:
     """Return whether a row of words occurs twice, as small models write when they get stuck."""
     rows = [tuple(said[at : at + _ROW]) for at in range(len(said) - _ROW + 1)]
     return len(set(rows)) < len(rows)
-
-
-def _is_in_evidence(clean: Clean, said: set[str]) -> bool:
-    """Return whether a sentence of the evidence has all these words, as it has without a condition."""
-    evidence = clean.evidence
-    return any(said <= set(split_words(region.of(evidence))) for region in split_sentences(evidence))
 
 
 def _find_matches(pattern: re.Pattern[str], text: str) -> list[str]:

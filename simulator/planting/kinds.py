@@ -134,11 +134,13 @@ def replace_detail(clean: Clean, library: SentenceBank, generator: random.Random
     ]
 
     def find_edits(sentence: str) -> Iterator[Edit]:
-        keys = {item.key for item in find_items(sentence)}
+        words, keys = set(sentence.lower().split()), {item.key for item in find_items(sentence)}
         for item in find_items(sentence):
             for elsewhere, other in offered:
                 same_form = item.kind == other.kind != "name" and _get_form(item) == _get_form(other)
-                if same_form and other.key not in keys and not _is_similar(elsewhere, sentence):
+                others = set(elsewhere.lower().split())
+                is_similar = len(words & others) > _SAME * min(len(words), len(others))
+                if same_form and other.key not in keys and not is_similar:
                     yield Edit(item.start, item.end, other.text)
 
     return _make_one_edit(clean, find_edits, generator)
@@ -152,11 +154,6 @@ def _get_form(item: Item) -> str:
     if item.kind == "date":
         return str(len(item.key.split()))
     return item.key.partition(" ")[2] + (" currency" if item.text[:1] in "R₹$€£" else "")
-
-
-def _is_similar(one: str, other: str) -> bool:
-    words, others = set(one.lower().split()), set(other.lower().split())
-    return len(words & others) > _SAME * min(len(words), len(others))
 
 
 def change_answer(clean: Clean, library: SentenceBank, generator: random.Random) -> PlantedError | None:

@@ -116,10 +116,15 @@ def generate_grounded_replies(
         others.sort(key=lambda one: one[0].name != document.name)
         evidence = [passage, *(one for _, one in others[: context - 1])]
         generator.shuffle(evidence)
+        history = []
+        for about, told in others[:turns]:
+            answer = " ".join(find_whole_sentences(strip_title(told))[:2])
+            history.append(Message(role="user", text=_ask_about(about)))
+            history.append(Message(role="assistant", text=answer))
         yield Clean(
             id=passage.id,
             question=_ask_about(document),
-            history=tuple(message for one in others[:turns] for message in _build_exchange(*one)),
+            history=tuple(history),
             passages=tuple(evidence),
             reply=join_some(said[first:], generator),
             group=document.name,
@@ -145,11 +150,6 @@ def strip_title(passage: Passage) -> str:
 
 def _ask_about(document: Document) -> str:
     return f"What applies to this: {document.title}?"
-
-
-def _build_exchange(document: Document, passage: Passage) -> tuple[Message, Message]:
-    answer = " ".join(find_whole_sentences(strip_title(passage))[:2])
-    return Message(role="user", text=_ask_about(document)), Message(role="assistant", text=answer)
 
 
 def load_turns(run: RunFolder) -> list[LabelledReply]:

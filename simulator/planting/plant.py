@@ -105,19 +105,15 @@ def is_sound(kind: str, planted: PlantedError) -> bool:
         return False
     if not is_clean_edit(clean.reply, planted.reply):
         return False
-    if normalize_text(_cut_around(planted)) in normalize_text(clean.evidence):
+    # The wrong words with five words on either side.
+    before = " ".join(planted.reply[: planted.start].split(" ")[-6:])
+    after = " ".join(planted.reply[planted.end :].split(" ")[:6])
+    if normalize_text(f"{before}{wrong}{after}") in normalize_text(clean.evidence):
         return False
     new = collect_items(planted.reply) - collect_items(clean.reply)
     if kind in _VALUES:
         return bool(new) and new.isdisjoint(collect_items(clean.known))
     return kind != "case-fact" or new.isdisjoint(collect_items(clean.known))
-
-
-def _cut_around(planted: PlantedError) -> str:
-    """Return the wrong words with five words on either side."""
-    before = planted.reply[: planted.start].split(" ")[-6:]
-    after = planted.reply[planted.end :].split(" ")[:6]
-    return " ".join(before) + planted.reply[planted.start : planted.end] + " ".join(after)
 
 
 def collect_items(text: str) -> set[tuple[str, str]]:

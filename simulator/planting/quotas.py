@@ -45,8 +45,11 @@ def read_shares(
             raise UsageError(
                 f"{flag} {name}: there is no such one{near}. Give some of: {', '.join(sorted(known))}."
             )
-        share = _read_share(text)
-        if share is None or name in shares:
+        try:
+            share = float(text)
+        except ValueError:
+            share = math.nan
+        if not 0 <= share <= 1 or name in shares:
             raise UsageError(
                 f"{flag} {name}={text}: give each name once with its share, such as terse=0.2,plain=0.8, or "
                 "names alone, which share evenly."
@@ -55,14 +58,6 @@ def read_shares(
     if abs(sum(shares.values()) - 1) > 1e-6:
         raise UsageError(f"{flag}: the shares add up to {sum(shares.values()):g}. They must add up to 1.")
     return shares
-
-
-def _read_share(text: str) -> float | None:
-    try:
-        share = float(text)
-    except ValueError:
-        return None
-    return share if 0 <= share <= 1 else None
 
 
 def allot(shares: Mapping[Name, float], number: int) -> dict[Name, int]:

@@ -66,7 +66,11 @@ async def split_pack(scenario: Scenario, share: float, seed: int) -> dict[str, P
     sides = {}
     for name in (TRAIN, TEST):
         own = [one for one in scenario.documents if (one.name in tested) == (name == TEST)]
-        people = [one for one in personas if _is_tested(needed[one.id], tested) == (name == TEST)]
+        people = []
+        for one in personas:
+            trained, inside = _count_kept(needed[one.id], tested)
+            if (inside > trained) == (name == TEST):
+                people.append(one)
         sides[name] = _build_side(scenario, name, people, own, needed, topics)
         if not own or not sides[name].scenario.personas:
             raise UsageError(
@@ -107,11 +111,6 @@ def _count_kept(needed: Sequence[frozenset[str]], tested: set[str]) -> tuple[int
     """Return how many goals have all their documents on the training side, and how many on the test side."""
     inside = sum(not names.isdisjoint(tested) and names <= tested for names in needed)
     return sum(bool(names) and names.isdisjoint(tested) for names in needed), inside
-
-
-def _is_tested(needed: Sequence[frozenset[str]], tested: set[str]) -> bool:
-    trained, inside = _count_kept(needed, tested)
-    return inside > trained
 
 
 def _draw_test_documents(

@@ -136,18 +136,15 @@ def compute_money(calls: Iterable[Call], prices: Prices) -> float | None:
     It is not known of an answered call whose model has no price, or whose tokens the server did not report.
     Failed calls without reported tokens are left out, as of sums of tokens.
     """
-    found = [_compute_one(call, prices) for call in calls]
-    known = [money for money in found if money is not None]
-    return math.fsum(known) if len(known) == len(found) else None
-
-
-def _compute_one(call: Call, prices: Prices) -> float | None:
-    if call.prompt_tokens is None or call.completion_tokens is None:
-        return 0.0 if call.error is not None else None
-    price = prices.get(call.model)
-    if price is None:
-        return None
-    cached = min(call.cached_tokens or 0, call.prompt_tokens)
-    for_cached = price.input if price.cached is None else price.cached
-    read = (call.prompt_tokens - cached) * price.input + cached * for_cached
-    return (read + call.completion_tokens * price.output) / MILLION
+    found = []
+    for call in calls:
+        price, lacks = prices.get(call.model), call.prompt_tokens is None or call.completion_tokens is None
+        if lacks and call.error is not None:
+            continue
+        if price is None or call.prompt_tokens is None or call.completion_tokens is None:
+            return None
+        cached = min(call.cached_tokens or 0, call.prompt_tokens)
+        for_cached = price.input if price.cached is None else price.cached
+        read = (call.prompt_tokens - cached) * price.input + cached * for_cached
+        found.append((read + call.completion_tokens * price.output) / MILLION)
+    return math.fsum(found)

@@ -280,30 +280,24 @@ async def _write(
     on_reply: Callable[[], object],
 ) -> None:
     async def complete(turn: Turn) -> Turn:
-        completed = await _add_evidence(turn, counts, source)
+        """Return a turn with passages: its own, or those nearest to the message and the reply together.
+
+        The chatbot's own are unknown then. Of what the documents say, these bear on the reply.
+        """
+        if turn.passages:
+            counts.with_evidence += 1
+        elif source is not None and turn.reply.strip():
+            passages = await source.retriever.search(f"{turn.user}\n{turn.reply}", source.top_k)
+            counts.searched += bool(passages)
+            turn = turn.model_copy(update={"passages": passages})
         on_reply()
-        return completed
+        return turn
 
     turns = [turn for one in batch for turn in one.turns]
     found = iter(await asyncio.gather(*map(complete, turns)))
     for one in batch:
         own = tuple(next(found) for _ in one.turns)
         journal.append(one.model_copy(update={"turns": own}).model_dump_json())
-
-
-async def _add_evidence(turn: Turn, counts: ImportCounts, source: EvidenceSource | None) -> Turn:
-    """Return a turn with passages: its own, or those nearest to the message and the reply together.
-
-    The chatbot's own passages are unknown then. Of what the documents say, this is what bears on the reply.
-    """
-    if turn.passages:
-        counts.with_evidence += 1
-        return turn
-    if source is None or not turn.reply.strip():
-        return turn
-    passages = await source.retriever.search(f"{turn.user}\n{turn.reply}", source.top_k)
-    counts.searched += bool(passages)
-    return turn.model_copy(update={"passages": passages})
 
 
 def _build_saved_experiment(counts: ImportCounts, about: Imported, scenario: str) -> SavedExperiment:

@@ -233,8 +233,11 @@ def _list_http_bots(bot: Component) -> Iterator[Recipient]:
 
 
 def _list_foreign(what: str, component: Component) -> Iterator[Recipient]:
+    from hallulab.chatbots.registry import CHATBOTS  # all detectors and chatbots come with them
+    from hallulab.detectors.registry import DETECTORS
+
     for part, kind, options in _unfold(what, component.kind, component.options):
-        if _is_ours(part, kind):
+        if kind in (DETECTORS if part == "detector" else CHATBOTS):
             continue
         variables: list[str | None] = [
             name for name in sorted(set(_WORD.findall(json.dumps(options)))) if name in os.environ
@@ -243,13 +246,6 @@ def _list_foreign(what: str, component: Component) -> Iterator[Recipient]:
         for address in addresses or ([f"the {part} {kind}"] if variables else []):
             for variable in variables or [None]:
                 yield Recipient(address, variable)
-
-
-def _is_ours(what: str, kind: str) -> bool:
-    from hallulab.chatbots.registry import CHATBOTS  # all detectors and chatbots come with them
-    from hallulab.detectors.registry import DETECTORS
-
-    return kind in (DETECTORS if what == "detector" else CHATBOTS)
 
 
 def iterate_inner(value: Any, kind: type[Inner]) -> Iterator[Inner]:

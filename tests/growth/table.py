@@ -319,6 +319,8 @@ TABLE: dict[Callable[..., Any], Case] = {
     repeated.is_poison_repeated: lambda text: repeated.is_poison_repeated(text, POISON),
     repeated.is_repeated_in: lambda text: repeated.is_repeated_in(text, REPLACED),
     repeated.is_value_in: lambda text: repeated.is_value_in(text, REPLACED.true),
+    repeated.find_value: lambda text: repeated.find_value(text, REPLACED.true),
+    repeated.is_stated: lambda text: repeated.is_stated(f"{text} {SENTENCE} {text}", SENTENCE),
     repeated.is_value_asserted: lambda text: repeated.is_value_asserted(text, REPLACED),
     giving_in.read_reply: lambda text: [giving_in.read_reply(one, text, text) for one in PRESSED],
     obedience.judge_obedience: lambda text: [

@@ -40,6 +40,11 @@ EMPTY = (
             {},
             "error: there is no chatbot 'vanila' (did you mean `vanilla`?); there are: vanilla, ",
         ),
+        (
+            "-c HERE/e.yaml",
+            {"e.yaml": "chatbots: [vanila]\n"},
+            "error: HERE/e.yaml, line 1: there is no chatbot 'vanila' (did you mean `vanilla`?); ",
+        ),
         (f"--detectors halu {HERE_ASKED} --replay HERE/other.jsonl", OTHER, NO_DETECTOR),
         ("--detectors halu --model qwen-9000", {}, NO_DETECTOR),
         (
