@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx2
 
-from hallulab.agents.models.answers import ModelError
+from hallulab.agents.models.answers import UNREADABLE, ModelError
 from hallulab.agents.models.complaints import read_complaint
-from hallulab.agents.models.decoding import decode_text
+from hallulab.agents.models.decoding import decode_text, is_garbled
 from hallulab.agents.models.finish_reasons import read_ending
 from hallulab.agents.models.pauses import read_pause
 from hallulab.agents.models.receiving import read_body
@@ -100,7 +100,8 @@ async def receive_answer(
         json_events: whether the data of events is JSON.
 
     Raises:
-        ModelError: it is too long, tells an error amid a stream, or is packed in a way that nobody asked for.
+        ModelError: it is too long, tells an error amid a stream, is packed in a way that nobody asked for, or
+            in letters that nobody names.
     """
     redaction = make_redaction(*secrets)
     location = next((response.headers[name] for name in _LOCATIONS if name in response.headers), None)
@@ -111,7 +112,10 @@ async def receive_answer(
         await response.aclose()
         return answer
     kind = response.headers.get("Content-Type", "").lower()
-    whole = decode_text(await read_body(response, url, redaction), response.headers)
+    read = await read_body(response, url, redaction)
+    whole = decode_text(read, response.headers)
+    if answer.status < 300 and is_garbled(read, whole):
+        raise ModelError(f"{url}: {UNREADABLE}")
     if kind.startswith("text/event-stream") or _looks_like_events(whole):
         events = tuple(_iterate_events(whole, url, redaction, json_events))
         return replace(answer, events=_decode_texts(events, redaction))

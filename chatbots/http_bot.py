@@ -40,7 +40,7 @@ from hallulab.chatbots.protocol import ChatbotContext, ChatbotError, Reply, vali
 from hallulab.scenarios.components import read_options
 from hallulab.scenarios.errors import ReplayMiss, UsageError
 from hallulab.scenarios.files.json_text import digest
-from hallulab.scenarios.transcript import Message, Passage, Step
+from hallulab.scenarios.transcript import CUT, Message, Passage, Step
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class HttpBot:
             with failures_as_chatbot_errors(()):
                 kept = recording.put(RECORDED, key, await self._ask(history))
         told = [f"The answer says that its text ended by `{kept['cut']}`."] if "cut" in kept else []
-        cut = tuple(Step(name="cut", text=one) for one in told)
+        cut = tuple(Step(name=CUT, text=one) for one in told)
         if kept["passages"] is None:
             query, steps = leave_evidence(history)
             return Reply(text=kept["reply"], query=query, steps=(*steps, *cut))

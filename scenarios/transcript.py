@@ -111,6 +111,10 @@ class Call(Frozen):
         return self.prompt_tokens - self.cached_tokens + self.completion_tokens
 
 
+CUT = "cut"
+"""Name of the step of a bot over HTTP whose answer says that the text was ended."""
+
+
 class Step(Frozen):
     """A step of a chatbot towards its reply."""
 

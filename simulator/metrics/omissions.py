@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from hallulab.chatbots.guarded.record import AGAIN, CALLS
 from hallulab.scenarios.text.wording import choose_noun, format_count
-from hallulab.scenarios.transcript import Call, Conversation, Frozen
+from hallulab.scenarios.transcript import CUT, Call, Conversation, Frozen
 from hallulab.simulator.metrics.hallucinations import ByDetector, Row, count_verdicts
 from hallulab.simulator.metrics.metric import Flaws, Metric, RunFacts, TableMetric, Tallied
 from hallulab.simulator.metrics.run_report import RunReport
@@ -26,6 +26,8 @@ class CutReplies(Frozen):
     """Those with a text that ended at the limit of tokens."""
     unclear: int = 0
     """Those with a text of which the endpoint did not say, in a word that is known, why it ended."""
+    ended: int = 0
+    """Those of which the answer of a bot over HTTP says that the text was ended."""
 
 
 class OmissionSection(Frozen):
@@ -55,15 +57,16 @@ class Omissions(Metric):
             replies=len(ends),
             cut=sum("length" in one for one in ends),
             unclear=sum("unknown" in one for one in ends),
+            ended=sum(any(step.name == CUT for step in turn.steps) for turn in conversation.turns),
         )
 
     def result(self, tallied: Tallied) -> OmissionSection:
         """Return the chatbots with replies that may not be whole."""
         counts = {name: self._counts[name] for name in self.run.chatbots}
         cut = tuple(
-            CutReplies(chatbot=name, replies=own["replies"], cut=own["cut"], unclear=own["unclear"])
+            CutReplies(chatbot=name, **own)
             for name, own in counts.items()
-            if own["cut"] or own["unclear"]
+            if own["cut"] or own["unclear"] or own["ended"]
         )
         return OmissionSection(cut_replies=cut)
 
@@ -83,6 +86,10 @@ class Omissions(Metric):
                 found.append(
                     f"{line.chatbot}: of {line.unclear} of {replies} it is not known why the text ended, "
                     "as the endpoint did not say so in a word that is known. It may be cut off."
+                )
+            if line.ended:
+                found.append(
+                    f"{line.chatbot}: its service says that it ended {line.ended} of {replies} early."
                 )
         for detector in report.detectors:
             found += _describe_gaps(detector, report.by(detector))

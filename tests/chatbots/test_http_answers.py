@@ -253,6 +253,14 @@ async def test_letters_are_read_as_they_were_written(content: bytes, kind: str) 
     assert (await ask(Service(answer), reply=None)).text == "Ab 7 Uhr geöffnet: 3 €"
 
 
+@pytest.mark.parametrize("letters", ["gbk", "cp1251"])
+async def test_letters_of_which_nobody_says_what_they_are_are_refused(letters: str) -> None:
+    written = {"gbk": "我们七点开门", "cp1251": "Мы открываемся в семь"}[letters].encode(letters)
+    answer = httpx2.Response(200, content=written, headers={"Content-Type": "text/plain"})
+    with pytest.raises(ChatbotError, match="names no charset that they are in"):
+        await ask(Service(answer), reply=None)
+
+
 async def test_json_without_a_place_of_the_reply_is_told() -> None:
     with pytest.raises(ChatbotError, match=r"its answer is JSON: .*\. Say where the reply is in `reply`"):
         await ask(Service(), reply=None)

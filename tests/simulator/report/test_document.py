@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hallulab.scenarios.errors import UsageError
-from hallulab.scenarios.transcript import Call
+from hallulab.scenarios.transcript import Call, Step
 from hallulab.simulator.metrics.omissions import CutReplies
 from hallulab.simulator.report.build import describe_omissions, read_report
 from tests.builders import call, conversation, scored
@@ -131,6 +131,17 @@ def test_replies_that_ended_for_an_unknown_reason_are_told() -> None:
         "vanilla: of 1 of 1 reply it is not known why the text ended, as the endpoint did not say so in a "
         "word that is known. It may be cut off."
     ]
+
+
+def test_replies_that_a_bot_over_http_says_were_ended_are_told() -> None:
+    said = conversation("a", ["x", "y"])
+    steps = (Step(name="cut", text="The answer says that its text ended by `length`."),)
+    turns = (said.turns[0], said.turns[1].model_copy(update={"steps": steps}))
+    report = build_report(
+        [said.model_copy(update={"turns": turns})], [], chatbots=["vanilla"], detectors=[], flaws={}
+    )
+    assert report.cut_replies == (CutReplies(chatbot="vanilla", replies=2, cut=0, ended=1),)
+    assert describe_omissions(report) == ["vanilla: its service says that it ended 1 of 2 replies early."]
 
 
 def test_personas_that_the_audit_does_not_know_are_told() -> None:
