@@ -168,30 +168,22 @@ def list_word_values(text: str, language: str) -> list[str]:
         lambda found: f"{int(found[1] or 0) + unicodedata.numeric(found[2]):.6g}".replace(".", point), text
     )
     plain = join_groups(unify_text(plain).text, language)
-    return list(_write_words(plain, language))
-
-
-def _write_words(text: str, language: str) -> Iterator[str]:
+    words: list[str] = []
     at = 0
-    if language in ("zh", "ja"):
-        for match in _HAN_NUMBER.finditer(text):
-            number = parse_han_number(match[0])
-            if number is not None:
-                yield from _write_stretch(text[at : match.start()], language)
-                yield write_number(number)
-                at = match.end()
-    yield from _write_stretch(text[at:], language)
+    for match in _HAN_NUMBER.finditer(plain) if language in ("zh", "ja") else ():
+        number = parse_han_number(match[0])
+        if number is not None:
+            words += [*_write_stretch(plain[at : match.start()], language), write_number(number)]
+            at = match.end()
+    return [*words, *_write_stretch(plain[at:], language)]
 
 
 def _write_stretch(text: str, language: str) -> Iterator[str]:
     for word in split_by_unicode(text):
         # A unit may follow its number at once: `5.000đ`.
         for part in _IN_WORD.findall(word) if any(map(str.isdecimal, word)) else [word]:
-            yield _write_word(part, language)
-
-
-def _write_word(word: str, language: str) -> str:
-    if word[0].isdecimal():
-        value = parse_number(word, language)
-        return word if value is None else write_number(value)
-    return unicodedata.normalize("NFC", _ARABIC_SIGNS.sub("", word.casefold())) or word
+            if part[0].isdecimal():
+                value = parse_number(part, language)
+                yield part if value is None else write_number(value)
+            else:
+                yield unicodedata.normalize("NFC", _ARABIC_SIGNS.sub("", part.casefold())) or part

@@ -134,8 +134,13 @@ def _is_unsaid(element: Tag) -> bool:
     if element.name in _NOT_SAID:
         return True
     names = " ".join([str(element.get("id", "")), *map(str, element.get_attribute_list("class"))])
-    if element.get("aria-hidden") == "true" and (_ICONS.search(names) or _has_twin(element)):
-        return True
+    if element.get("aria-hidden") == "true":
+        beside = element.parent.find_all(True, recursive=False) if element.parent else []
+        # A text beside it may be read out in its place.
+        if _ICONS.search(names) or any(
+            _READ_OUT.search(" ".join(one.get_attribute_list("class"))) for one in beside
+        ):
+            return True
     if element.name == "button":
         # One that opens a text is its question, as in lists of questions; others only do something.
         opens = element.has_attr("aria-expanded") or html_styles.OPENED.search(names)
@@ -151,18 +156,9 @@ def _is_unsaid(element: Tag) -> bool:
         kind = f"{element.get('epub:type', '')} {element.get('role', '')}"
         if element.name == "footer" or not (kind.strip() or _NOTES.search(names)):
             return True
-    if "mw-editsection" in names or (element.name == "a" and _is_mark(element)):
+    text = element.get_text(strip=True) if element.name == "a" else "#" * 3
+    # A link may be only a sign for the address of its heading, as `¶`.
+    is_mark = len(text) < 3 and not any(map(str.isalnum, text)) and element.find_parent(_HEADINGS)
+    if "mw-editsection" in names or is_mark:
         return True
     return element.name in ("div", "section", "aside") and _COOKIES.search(names) is not None
-
-
-def _has_twin(element: Tag) -> bool:
-    """Return whether a text beside an element is read out in its place."""
-    around = element.parent.find_all(True, recursive=False) if element.parent else []
-    return any(_READ_OUT.search(" ".join(one.get_attribute_list("class"))) for one in around)
-
-
-def _is_mark(link: Tag) -> bool:
-    """Return whether a link is only a sign for the address of its heading, as `¶` or `#`."""
-    text = link.get_text(strip=True)
-    return len(text) < 3 and not any(map(str.isalnum, text)) and link.find_parent(_HEADINGS) is not None

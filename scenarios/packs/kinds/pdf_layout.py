@@ -124,7 +124,15 @@ def _read_block(rows: Sequence[Row], depth: int = 0) -> list[_PdfBlock]:
     """Return the paragraphs of rows that may hold columns and tables."""
     paragraphs: list[_PdfBlock] = []
     heads: list[Row] = []
-    bands = _find_bands([_join_marks(row) for row in rows])
+    # The mark of a list belongs to its item.
+    bands = _find_bands(
+        [
+            [_join_pieces(row)._replace(size=row[1].size)]
+            if len(row) == 2 and _ITEM.fullmatch(row[0].text) and row[1].left - row[0].right < 4 * row[0].size
+            else row
+            for row in rows
+        ]
+    )
     for (band, gutters), below in zip_longest(bands, bands[1:]):
         if below and _is_head(band, gutters, *below):
             heads = [*heads, *band]
@@ -193,13 +201,6 @@ def _find_names(cells: list[list[Row]]) -> int:
         if len(said) > 1 and all(text.endswith(":") for text in said):
             return 0 if all(_say(row[0]).endswith(":") for row in cells if row[0]) else number
     return 0
-
-
-def _join_marks(row: Row) -> Row:
-    """Join the mark of a list to its item."""
-    if len(row) == 2 and _ITEM.fullmatch(row[0].text) and row[1].left - row[0].right < 4 * row[0].size:
-        return [_join_pieces(row)._replace(size=row[1].size)]
-    return row
 
 
 def _join_pieces(row: Sequence[Phrase]) -> Phrase:
