@@ -25,23 +25,13 @@ Kind = Literal["contact", "reference", "date", "quantity", "number", "name"]
 """A phone number, e-mail or web address; a section, article or directive; a day or month; a number with its
 unit; another number; a capitalised name."""
 
-_WORDS = {
-    **NUMBER_WORDS,
-    "thirteen": "13",
-    "fourteen": "14",
-    "fifteen": "15",
-    "sixteen": "16",
-    "seventeen": "17",
-    "eighteen": "18",
-    "nineteen": "19",
-    "thirty": "30",
-    "forty": "40",
-    "fifty": "50",
-    "sixty": "60",
-    "seventy": "70",
-    "eighty": "80",
-    "ninety": "90",
-}
+_TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "thirty forty fifty sixty seventy eighty ninety"
+_WORDS = (
+    NUMBER_WORDS
+    | {word: str(number) for number, word in enumerate(_TEENS.split(), start=13)}
+    | {word: str(10 * number) for number, word in enumerate(_TENS.split(), start=3)}
+)
 _SCALES = {
     "hundred": 100,
     "thousand": 1_000,

@@ -35,15 +35,8 @@ _ROLES_OF_TABLES = {
     "gridcell": "td", "rowgroup": "tbody",
 }  # fmt: skip
 _CODE = ("pre", "code")
-_BESIDE = (
-    "footer",
-    "site-footer",
-    "page-footer",
-    "nav",
-    "navbar",
-    "navigation",
-    "mw-navigation",
-    "breadcrumbs",
+_BESIDE = frozenset(
+    ["footer", "site-footer", "page-footer", "nav", "navbar", "navigation", "mw-navigation", "breadcrumbs"]
 )
 """Ids of parts that stand around the text in pages that do not use the elements for it."""
 _COOKIES = re.compile(
@@ -156,9 +149,10 @@ def _is_unsaid(element: Tag) -> bool:
         kind = f"{element.get('epub:type', '')} {element.get('role', '')}"
         if element.name == "footer" or not (kind.strip() or _NOTES.search(names)):
             return True
-    text = element.get_text(strip=True) if element.name == "a" else "#" * 3
-    # A link may be only a sign for the address of its heading, as `¶`.
-    is_mark = len(text) < 3 and not any(map(str.isalnum, text)) and element.find_parent(_HEADINGS)
-    if "mw-editsection" in names or is_mark:
+    if "mw-editsection" in names:
         return True
+    if element.name == "a" and element.find_parent(_HEADINGS) is not None:
+        text = element.get_text(strip=True)
+        if len(text) < 3 and not any(map(str.isalnum, text)):
+            return True  # a sign for the address of the heading, as `¶`
     return element.name in ("div", "section", "aside") and _COOKIES.search(names) is not None

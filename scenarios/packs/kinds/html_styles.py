@@ -17,6 +17,8 @@ _IMPORTANT = re.compile(r"\s*!\s*important\s*$", re.IGNORECASE)
 _WIDTH = re.compile(r"\(\s*(min|max)-width\s*:\s*(\d{1,5})(?:\.\d+)?(px|em|rem)\s*\)", re.IGNORECASE)
 _MEDIA = re.compile(r"(?:only\s+)?(?:screen|all)?(?:\s*\band\b)?", re.IGNORECASE)
 _NAME = re.compile(r"([.#])(-?[_a-zA-Z][\w-]*)")
+_CLASS, _TYPE = re.compile(r"\.[\w-]|\[|(?<!:):[\w-]"), re.compile(r"(?:^|[\s>+~])[a-zA-Z]")
+"""Parts of a selector that make it specific."""
 _ELEMENT = re.compile(r"[a-zA-Z][\w-]*")
 _CONDITION = re.compile(r":[\w-]+\([^()]*\)|\[[^\]]*\]|:[\w-]+")
 """Parts of a selector beside names: `:not(.open)`, `[href]`, `:first-child`."""
@@ -70,7 +72,8 @@ def find_hidden(soup: BeautifulSoup) -> list[Tag]:
     for place, (head, body) in enumerate(islice(_list_rules(_COMMENT.sub("", styles), 0), _MOST_RULES)):
         for name, value, important in _read_style(body):
             for selector in _COMMA.split(head[:_LONGEST_HEAD]) if name in _HIDING or name in _GROUNDS else ():
-                weight = (important, *_weigh(selector.strip()), place)
+                ids, classes = selector.count("#"), len(_CLASS.findall(selector))
+                weight = important, ids, classes, len(_TYPE.findall(selector.strip())), place
                 rules.setdefault(name, []).append(_Rule(selector.strip(), weight, value))
     page = _StyledPage(soup)
     hidden: dict[int, Tag] = {}
@@ -154,12 +157,6 @@ def _holds(head: str) -> bool:
         if (pixels > _SCREEN) if side.lower() == "min" else (pixels < _SCREEN):
             return False
     return _MEDIA.fullmatch(" ".join(_WIDTH.sub("", condition).split())) is not None
-
-
-def _weigh(selector: str) -> tuple[int, int, int]:
-    """Return how specific a selector is."""
-    ids, classes = selector.count("#"), len(re.findall(r"\.[\w-]|\[|(?<!:):[\w-]", selector))
-    return ids, classes, len(re.findall(r"(?:^|[\s>+~])[a-zA-Z]", selector))
 
 
 class _StyledPage:

@@ -142,8 +142,11 @@ class Runs:
         own = run.find("rPr/vanish")
         if own is not None:
             return is_on(own)
-        if self._is_bare and not self.grounds and _is_white(run):
-            return True
+        colour = run.find("rPr/color")
+        is_white = colour is not None and colour.get("val", "").upper() == "FFFFFF"
+        is_bare = run.find("rPr/shd") is None and run.find("rPr/highlight") is None
+        if self._is_bare and not self.grounds and is_white and is_bare:
+            return True  # the colour of paper, and no other behind it
         style = run.find("rPr/rStyle")
         return self._style_hides or (
             style is not None and self._styles.find_by_id(style.get("val", "")).hidden
@@ -204,17 +207,6 @@ class Runs:
             return chr(number)
         self.unknown[f"a symbol of the font {font} is left out ({code})"] = None
         return ""
-
-
-def _is_white(run: Element) -> bool:
-    """Return whether the letters of a run have the colour of paper, and no other behind them."""
-    colour = run.find("rPr/color")
-    return (
-        colour is not None
-        and colour.get("val", "").upper() == "FFFFFF"
-        and run.find("rPr/shd") is None
-        and run.find("rPr/highlight") is None
-    )
 
 
 def write_math(element: Element) -> str:
