@@ -34,13 +34,14 @@ _ALIKE = str.maketrans(
 _HAN_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1_000}
 _HAN_SCALES = {"万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
-_HAN = "".join([*_HAN_DIGITS, *_HAN_UNITS, *_HAN_SCALES])
+_UNITS = "".join([*_HAN_UNITS, *_HAN_SCALES])
+_HAN = "".join(_HAN_DIGITS) + _UNITS
 _HAN_NUMBER = re.compile(
-    rf"(?:\d[\d.,，．]*(?=[{''.join([*_HAN_UNITS, *_HAN_SCALES])}]))?[{_HAN}](?:[{_HAN}]|\d+(?=[{_HAN}]))*+"
+    rf"(?:(?<![\d.,，．])\d[\d.,，．]*+(?=[{_UNITS}]))?[{_HAN}](?:[{_HAN}]|\d+(?=[{_HAN}]))*+"
 )
 """Numbers in Chinese characters, also behind other digits (`1万2千`), and other runs of these."""
 _HAN_PARTS = re.compile(r"\d+(?:[.,，．]\d+)*|.")
-_FRACTION = re.compile("(\\d*)[ \u2009\u202f]?([¼-¾⅐-⅞])")
+_FRACTION = re.compile(r"(?<!\d)(\d*)[ \u2009\u202f]?([¼-¾⅐-⅞])")
 
 
 def join_groups(text: str, language: str | None = None) -> str:
@@ -138,10 +139,10 @@ def parse_han_number(text: str) -> Decimal | None:
             last, digit = _HAN_UNITS[sign], None
         else:
             section += digit or 0
-            if not section:
+            if not section or sign not in _HAN_SCALES:
                 return None
             total += section * _HAN_SCALES[sign]
-            section, digit, last = 0, None, 10**12
+            section, digit, last = Decimal(0), None, 10**12
     return total + section + (digit or 0)
 
 

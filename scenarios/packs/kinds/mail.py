@@ -31,7 +31,7 @@ def read(content: bytes) -> Extracted:
     filled = (
         one
         for one in bodies
-        if one.get_content_type() == "text/html" or (one.get_payload(decode=True) or b"").strip()
+        if one.get_content_type() == "text/html" or bytes(one.get_payload(decode=True) or b"").strip()
     )
     body = next(filled, bodies[0])
     attached = (

@@ -236,8 +236,8 @@ def write_math(element: Element) -> str:
         case "rad":
             return f"{get('deg')}√{_group(get('e'))}"
         case "d":
-            inner = find_sign("dPr/sepChr", "|").join(write_math(child) for child in element.findall("e"))
-            return find_sign("dPr/begChr", "(") + inner + find_sign("dPr/endChr", ")")
+            parts = find_sign("dPr/sepChr", "|").join(map(write_math, element.findall("e")))
+            return find_sign("dPr/begChr", "(") + parts + find_sign("dPr/endChr", ")")
         case "nary":
             limits = "".join(
                 f"{sign}{_group(get(name))}" for name, sign in (("sub", "_"), ("sup", "^")) if get(name)
