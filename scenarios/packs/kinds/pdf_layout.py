@@ -10,7 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from hallulab.scenarios.packs.kinds.pdf_lines import Phrase, Row, is_right_to_left, join_pieces, say
-from hallulab.scenarios.packs.kinds.pdf_tables import find_names, is_head, join_heads, read_table, spread
+from hallulab.scenarios.packs.kinds.pdf_tables import find_names, is_head, join_heads, spread, write_table
 from hallulab.scenarios.text.one_form import CONJUNCTIONS, HYPHENATED_HALVES
 
 _MARGIN = 0.12
@@ -153,7 +153,7 @@ def _read_block(rows: Sequence[Row], depth: int = 0) -> list[_PdfBlock]:
                 lines = [[piece for cell in row for piece in cell] for row in part]
                 paragraphs += _read_block([line for line in lines if line], depth + 1)
         else:
-            table, under = read_table(join_heads(spread(heads, gutters), cells))
+            table, under = write_table(join_heads(spread(heads, gutters), cells))
             paragraphs += [_PdfBlock((table,), False), *_read_prose(under)]
         heads = []
     return paragraphs

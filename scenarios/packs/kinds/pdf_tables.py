@@ -55,7 +55,7 @@ def find_names(cells: list[list[Row]]) -> int:
     return 0
 
 
-def read_table(cells: list[list[Row]]) -> tuple[str, list[Phrase]]:
+def write_table(cells: list[list[Row]]) -> tuple[str, list[Phrase]]:
     """Return a table as Markdown, and the rows under it that are no part of it."""
     heights = [next(piece.y for cell in row for piece in cell) for row in cells]
     steps = [after - before for before, after in pairwise(heights)]
