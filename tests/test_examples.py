@@ -35,7 +35,6 @@ MODULES = (
     "hallulab.scenarios.near_names",
     "hallulab.scenarios.packs.goals",
     "hallulab.scenarios.packs.kinds.cell_lines",
-    "hallulab.scenarios.packs.kinds.html_markdown",
     "hallulab.scenarios.packs.kinds.html_marks",
     "hallulab.scenarios.packs.kinds.number_formats",
     "hallulab.scenarios.packs.kinds.spaced_letters",

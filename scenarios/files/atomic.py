@@ -123,7 +123,8 @@ def write_together(texts: Mapping[Path, str]) -> None:
                 _remove_leftovers(target)
                 # Named before it is there, so that an unfinished one is removed, too.
                 beside[target] = _name_beside(target)
-                _write_new(beside[target], data)
+                with beside[target].open("xb") as file:
+                    file.write(data)
             elif path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             else:
@@ -137,11 +138,6 @@ def write_together(texts: Mapping[Path, str]) -> None:
         for made in beside.values():
             with suppress(OSError):
                 made.unlink(missing_ok=True)
-
-
-def _write_new(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(data)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

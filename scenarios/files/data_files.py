@@ -227,20 +227,18 @@ def check_record(value: Any, model: type[Model], place: str, schema: str) -> Mod
         return model.model_validate(value)
     except ValidationError as error:
         first = choose_main_error(error)
-        where = ".".join(map(str, _find_error_path(value, first)))
+        path: list[
+            int | str
+        ] = []  # the keys that lead to it, without pydantic's names for choices of a union
+        for step in first["loc"]:
+            is_key = isinstance(value, dict) and step in value
+            if is_key or (isinstance(value, list) and isinstance(step, int)):
+                value = value[step]
+                path.append(step)
+        where = ".".join(map(str, [*path, *first["loc"][-1:]] if first["type"] == "missing" else path))
         is_no_text = first["type"] == "string_type"
         sentence = _explain_no_text(first, model) if is_no_text else render_complaint(first, schema, model)
         raise UsageError(f"{place}: {f'{where}: ' if where else ''}{sentence}") from error
-
-
-def _find_error_path(value: Any, error: Any) -> list[int | str]:
-    """Return the keys that lead to an error, without pydantic's names for the choices of a union."""
-    path: list[int | str] = []
-    for step in error["loc"]:
-        if (isinstance(value, dict) and step in value) or (isinstance(value, list) and isinstance(step, int)):
-            value = value[step]
-            path.append(step)
-    return [*path, error["loc"][-1]] if error["type"] == "missing" else path
 
 
 def _explain_no_text(error: Any, model: type[BaseModel]) -> str:

@@ -162,14 +162,13 @@ def read_json(text: str | bytes, clean: Callable[[str], str] = replace_surrogate
         ValueError: it is no JSON, or is nested deeper than `MAX_DEPTH`.
     """
     try:
-        return repair_value(json.loads(text, parse_int=_round_whole_number), clean)
+        # `int` raises an error for more than 4,300 digits.
+        value = json.loads(
+            text, parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else math.inf
+        )
+        return repair_value(value, clean)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
-
-
-def _round_whole_number(digits: str) -> int | float:
-    # `int` raises an error for more than 4,300 digits.
-    return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
 
 
 def repair_value(

@@ -22,7 +22,6 @@ import signal
 import sys
 import warnings
 from contextlib import suppress
-from typing import BinaryIO
 
 from hallulab.scenarios.packs.kinds import KINDS
 
@@ -40,7 +39,12 @@ _PR_SET_PDEATHSIG = 1
 
 def main(memory: int) -> None:
     """Convert document after document until standard input ends."""
-    asked, told = _take_over_streams()
+    asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    # A package that prints would break the protocol, one that asks would eat a document.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    os.close(nothing)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # They end our process, if a group gets them, and it ends this one.
         signal.signal(number, signal.SIG_IGN)
@@ -77,17 +81,6 @@ def _convert(suffix: str, content: bytes) -> tuple[dict[str, object], bytes]:
     if len(text) > LARGEST_TEXT:
         return {"error": f"its text has more than {LARGEST_TEXT:,} bytes"}, b""
     return {"bytes": len(text)}, text
-
-
-def _take_over_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return standard input and output, and leave nothing in their places."""
-    asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # A package that prints would break the protocol, one that asks would eat a document.
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
-    os.close(nothing)
-    return asked, told
 
 
 def _set_limit(kind: int, most: int) -> None:

@@ -13,24 +13,7 @@ _ALWAYS = re.compile(
 _BEFORE_A_NUMBER = frozenset({"no", "nos", "ss", "ch"})
 """`No. 32`, but `No. That is wrong.`"""
 _NOT_BEFORE_A_CAPITAL = frozenset(
-    {
-        "a.m",
-        "p.m",
-        "etc",
-        "incl",
-        "excl",
-        "max",
-        "min",
-        "tbsp",
-        "tsp",
-        "oz",
-        "lb",
-        "lbs",
-        "hrs",
-        "ph.d",
-        "m.sc",
-        "b.sc",
-    }
+    ["a.m", "p.m", "etc", "incl", "excl", "max", "min", "tbsp", "tsp", "oz", "lb", "lbs", "ph.d", "m.sc"]
 )
 _INITIALS = re.compile(r"(?:\(?[A-Za-z]\.)*\(?[A-Za-z]\Z")
 _OF_LANGUAGES: Mapping[str, frozenset[str]] = {
@@ -99,14 +82,11 @@ def is_abbreviation(word: str, following: str, language: str | None = None) -> b
             return True
         if len(word) == 1 and word.isalpha():
             return True  # `т. Е.`, an initial in any script
-        if language == "de" and (lower.endswith("str") or _is_german_ordinal(word, following)):
+        is_ordinal = word.isdecimal() and len(word) < 3 and _GERMAN_AFTER_AN_ORDINAL.match(following)
+        if language == "de" and (lower.endswith("str") or is_ordinal):
             return True
     if word.lower() in _BEFORE_A_NUMBER:
         return following[:1].isdigit()
     if word.lower() in _NOT_BEFORE_A_CAPITAL:
         return not following[:1].isupper()
     return _ALWAYS.fullmatch(word) is not None or (_INITIALS.fullmatch(word) is not None and word != "I")
-
-
-def _is_german_ordinal(word: str, following: str) -> bool:
-    return word.isdecimal() and len(word) < 3 and _GERMAN_AFTER_AN_ORDINAL.match(following) is not None

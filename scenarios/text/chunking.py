@@ -232,20 +232,16 @@ def _split_sentences(text: str, section: _Piece, max_words: int) -> Iterator[_Pi
     first = 0
     for index, word in enumerate(words):
         length = index + 1 - first
-        if (
-            index == last
-            or length == max_words
-            or (word.end() in ends and _is_end(text, word, words[index + 1], table))
-        ):
+        is_end = index == last or length == max_words
+        if not is_end and word.end() in ends:
+            following = words[index + 1]
+            if table is None or word.end() <= table.start:
+                is_end = _is_sentence_end(text, word, following)
+            else:  # a row of the table
+                is_end = word.end() > table.rows and "\n" in text[word.end() : following.start()]
+        if is_end:
             yield _Piece(words[first].start(), word.end(), length, section.opens_section and first == 0)
             first = index + 1
-
-
-def _is_end(text: str, word: re.Match[str], following: re.Match[str], table: _TableHead | None) -> bool:
-    """Return whether a word ends a row where it is in a table; elsewhere, a sentence or a list item."""
-    if table is None or word.end() <= table.start:
-        return _is_sentence_end(text, word, following)
-    return word.end() > table.rows and "\n" in text[word.end() : following.start()]
 
 
 def _is_sentence_end(text: str, word: re.Match[str], following: re.Match[str]) -> bool:

@@ -39,13 +39,12 @@ class SentenceBank:
     @cached_property
     def rules(self) -> tuple[tuple[str, str], ...]:
         """Sentences that say what must or may be done, with a deadline, an amount or a contact."""
-        return tuple((section, sentence) for section, sentence in self.sentences if _is_rule(sentence))
-
-
-def _is_rule(sentence: str) -> bool:
-    return bool({"must", "may", "shall", "cannot", "can"} & set(sentence.split())) and any(
-        item.kind in ("quantity", "contact", "date") for item in find_items(sentence)
-    )
+        return tuple(
+            (section, sentence)
+            for section, sentence in self.sentences
+            if not {"must", "may", "shall", "cannot", "can"}.isdisjoint(sentence.split())
+            and any(item.kind in ("quantity", "contact", "date") for item in find_items(sentence))
+        )
 
 
 def is_distinct_name(name: str) -> bool:
@@ -101,19 +100,9 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _DIGIT_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve")
 _DIGIT_WORD = re.compile(rf"\b(?:{'|'.join(_DIGIT_WORDS)})\b")
 _MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
 _UNITS: Mapping[str, str] = {
     "minutes": "hours",
     "hours": "days",

@@ -25,23 +25,13 @@ Kind = Literal["contact", "reference", "date", "quantity", "number", "name"]
 """A phone number, e-mail or web address; a section, article or directive; a day or month; a number with its
 unit; another number; a capitalised name."""
 
-_WORDS = {
-    **NUMBER_WORDS,
-    "thirteen": "13",
-    "fourteen": "14",
-    "fifteen": "15",
-    "sixteen": "16",
-    "seventeen": "17",
-    "eighteen": "18",
-    "nineteen": "19",
-    "thirty": "30",
-    "forty": "40",
-    "fifty": "50",
-    "sixty": "60",
-    "seventy": "70",
-    "eighty": "80",
-    "ninety": "90",
-}
+_TEENS = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "thirty forty fifty sixty seventy eighty ninety"
+_WORDS = (
+    NUMBER_WORDS
+    | {word: str(number) for number, word in enumerate(_TEENS.split(), start=13)}
+    | {word: str(10 * number) for number, word in enumerate(_TENS.split(), start=3)}
+)
 _SCALES = {
     "hundred": 100,
     "thousand": 1_000,
@@ -253,10 +243,12 @@ def _find_names(text: str) -> Iterator[Item]:
         if start and (text[start - 1].isalnum() or text[start - 1] in "'’@"):
             continue
         words = list(TOKEN.finditer(text, start, end))
-        first = next((place for place, word in enumerate(words) if _is_name_word(word[0])), None)
+        named = (word[0].lower() not in _NO_NAME and read_word(word[0]).content for word in words)
+        first = next((place for place, is_named in enumerate(named) if is_named), None)
         if first is None:
             continue
-        opens = first == 0 and _is_sentence_start(_get_text_before(text, start))
+        before = _get_text_before(text, start).rstrip(" \t\"'“‘(*_")
+        opens = first == 0 and _OPENS.search(before[-2:])
         start = words[first].start()
         end = start + len(_POSSESSIVE.sub("", text[start:end]))
         piece = text[start:end]
@@ -269,14 +261,6 @@ def _find_names(text: str) -> Iterator[Item]:
 def _get_text_before(text: str, at: int) -> str:
     """Return a few words before a place; to look at all of a long text each time would take too long."""
     return text[max(0, at - _NEAR) : at]
-
-
-def _is_sentence_start(before: str) -> bool:
-    return _OPENS.search(before.rstrip(" \t\"'“‘(*_")[-2:]) is not None
-
-
-def _is_name_word(word: str) -> bool:
-    return word.lower() not in _NO_NAME and read_word(word).content
 
 
 def _normalize_value(number: str, scale: str | None = None) -> str:

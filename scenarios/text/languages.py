@@ -115,7 +115,17 @@ def _identify(text: str) -> tuple[str, ...]:
         language = _find_main_script(text)
         if language not in (None, "en"):
             return (language,)
-    return _identify_latin(text)
+    found = set(_WHOLE_WORD.findall(text.lower()))
+    english = len(found & _list_english_words())
+    owners = [_list_small_words()[word] for word in found & _list_small_words().keys()]
+    votes = Counter(code for codes in owners for code in codes)
+    alone = Counter(code for codes in owners for code in codes if len(codes) == 1)
+    most = max(votes.values(), default=0)
+    common = most >= _FEWEST or not text.isascii()
+    if common and most > english and most * _SPARSEST >= len(found):
+        likely = (code for code, number in votes.items() if number == most)
+        return tuple(sorted(likely, key=lambda code: (-alone[code], code)))
+    return ("en",) if english else ()
 
 
 def name_language(code: str) -> str:
@@ -137,20 +147,6 @@ def are_written_alike(one: str, other: str) -> bool:
     """
     groups = ({"ar", "fa", "ur"}, {"ru", "uk"}, {"zh", "ja"})
     return one == other or any({one, other} <= group for group in groups)
-
-
-def _identify_latin(text: str) -> tuple[str, ...]:
-    found = set(_WHOLE_WORD.findall(text.lower()))
-    english = len(found & _list_english_words())
-    owners = [_list_small_words()[word] for word in found & _list_small_words().keys()]
-    votes = Counter(code for codes in owners for code in codes)
-    alone = Counter(code for codes in owners for code in codes if len(codes) == 1)
-    most = max(votes.values(), default=0)
-    common = most >= _FEWEST or not text.isascii()
-    if common and most > english and most * _SPARSEST >= len(found):
-        likely = (code for code, number in votes.items() if number == most)
-        return tuple(sorted(likely, key=lambda code: (-alone[code], code)))
-    return ("en",) if english else ()
 
 
 @cache

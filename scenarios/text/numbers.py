@@ -34,13 +34,14 @@ _ALIKE = str.maketrans(
 _HAN_DIGITS = {sign: value for value, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1_000}
 _HAN_SCALES = {"万": 10_000, "萬": 10_000, "億": 10**8, "亿": 10**8}
-_HAN = "".join([*_HAN_DIGITS, *_HAN_UNITS, *_HAN_SCALES])
+_UNITS = "".join([*_HAN_UNITS, *_HAN_SCALES])
+_HAN = "".join(_HAN_DIGITS) + _UNITS
 _HAN_NUMBER = re.compile(
-    rf"(?:\d[\d.,，．]*(?=[{''.join([*_HAN_UNITS, *_HAN_SCALES])}]))?[{_HAN}](?:[{_HAN}]|\d+(?=[{_HAN}]))*+"
+    rf"(?:(?<![\d.,，．])\d[\d.,，．]*+(?=[{_UNITS}]))?[{_HAN}](?:[{_HAN}]|\d+(?=[{_HAN}]))*+"
 )
 """Numbers in Chinese characters, also behind other digits (`1万2千`), and other runs of these."""
 _HAN_PARTS = re.compile(r"\d+(?:[.,，．]\d+)*|.")
-_FRACTION = re.compile("(\\d*)[ \u2009\u202f]?([¼-¾⅐-⅞])")
+_FRACTION = re.compile(r"(?<!\d)(\d*)[ \u2009\u202f]?([¼-¾⅐-⅞])")
 
 
 def join_groups(text: str, language: str | None = None) -> str:
@@ -138,10 +139,10 @@ def parse_han_number(text: str) -> Decimal | None:
             last, digit = _HAN_UNITS[sign], None
         else:
             section += digit or 0
-            if not section:
+            if not section or sign not in _HAN_SCALES:
                 return None
             total += section * _HAN_SCALES[sign]
-            section, digit, last = 0, None, 10**12
+            section, digit, last = Decimal(0), None, 10**12
     return total + section + (digit or 0)
 
 
@@ -168,30 +169,22 @@ def list_word_values(text: str, language: str) -> list[str]:
         lambda found: f"{int(found[1] or 0) + unicodedata.numeric(found[2]):.6g}".replace(".", point), text
     )
     plain = join_groups(unify_text(plain).text, language)
-    return list(_write_words(plain, language))
-
-
-def _write_words(text: str, language: str) -> Iterator[str]:
+    words: list[str] = []
     at = 0
-    if language in ("zh", "ja"):
-        for match in _HAN_NUMBER.finditer(text):
-            number = parse_han_number(match[0])
-            if number is not None:
-                yield from _write_stretch(text[at : match.start()], language)
-                yield write_number(number)
-                at = match.end()
-    yield from _write_stretch(text[at:], language)
+    for match in _HAN_NUMBER.finditer(plain) if language in ("zh", "ja") else ():
+        number = parse_han_number(match[0])
+        if number is not None:
+            words += [*_write_stretch(plain[at : match.start()], language), write_number(number)]
+            at = match.end()
+    return [*words, *_write_stretch(plain[at:], language)]
 
 
 def _write_stretch(text: str, language: str) -> Iterator[str]:
     for word in split_by_unicode(text):
         # A unit may follow its number at once: `5.000đ`.
         for part in _IN_WORD.findall(word) if any(map(str.isdecimal, word)) else [word]:
-            yield _write_word(part, language)
-
-
-def _write_word(word: str, language: str) -> str:
-    if word[0].isdecimal():
-        value = parse_number(word, language)
-        return word if value is None else write_number(value)
-    return unicodedata.normalize("NFC", _ARABIC_SIGNS.sub("", word.casefold())) or word
+            if part[0].isdecimal():
+                value = parse_number(part, language)
+                yield part if value is None else write_number(value)
+            else:
+                yield unicodedata.normalize("NFC", _ARABIC_SIGNS.sub("", part.casefold())) or part

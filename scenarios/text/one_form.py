@@ -11,9 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
-from typing import Any
 
 _HIDDEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
 """Soft hyphens, spaces of no width, and marks of the direction of writing. The joiners U+200C and U+200D
@@ -158,17 +156,12 @@ def _find_breaks(text: str, spellings: frozenset[str]) -> Iterable[tuple[int, in
 
 
 def _find_decomposed(text: str) -> Iterable[tuple[int, int, str]]:
-    for match in _build_cluster().finditer(text):
+    import regex
+
+    for match in regex.finditer(r"\X", text):
         composed = unicodedata.normalize("NFC", match[0])
         if composed != match[0]:
             yield *match.span(), composed
-
-
-@cache
-def _build_cluster() -> Any:
-    import regex
-
-    return regex.compile(r"\X")
 
 
 def _replace(form: OneForm, edits: list[tuple[int, int, str]]) -> OneForm:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from hallulab.scenarios.text.citations import NUMBERED_MARK, blank_regions
 
@@ -21,18 +20,14 @@ def blank_marks(text: str, *, list_numbers: bool = True) -> str:
     Args:
         list_numbers: whether the numbers at the beginning of lines are such marks.
     """
-    return blank_regions(text, _find_marks(text, list_numbers))
-
-
-def _find_marks(text: str, list_numbers: bool) -> Iterator[tuple[int, int]]:
+    marks: list[tuple[int, int]] = []
     if "[" in text or "【" in text:
-        for match in NUMBERED_MARK.finditer(text):
-            yield match.span()
+        marks += (match.span() for match in NUMBERED_MARK.finditer(text))
     if list_numbers:
-        for match in _LIST_NUMBER.finditer(text):
-            yield match.span()
+        marks += (match.span() for match in _LIST_NUMBER.finditer(text))
     if "|" in text and "-" in text:
         for match in _TABLE_RULE.finditer(text):
             head = text.rfind("\n", 0, max(0, match.start() - 1)) + 1
             if "|" in text[head : match.start()]:
-                yield head, match.start()
+                marks.append((head, match.start()))
+    return blank_regions(text, marks)

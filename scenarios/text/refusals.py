@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Literal
@@ -294,10 +294,15 @@ def declines_in(code: str, sentence: str) -> bool:
     """
     patterns = _get_patterns(code)
     lacking = False
-    for clause in _split_clauses(code, _write_plainly(sentence)):
+    spoken = filter(_SPEAKS.search, patterns["joints"].split(_write_plainly(sentence)))
+    for clause in map(str.strip, spoken):
         if _lacks(patterns, clause):
             lacking = True
-        elif not _is_harmless(patterns, clause, lacking):
+        elif (
+            _SPEAKS.search(patterns["excuses"].sub("", clause))
+            and not _points(patterns, clause)
+            and not (lacking and patterns["goes_on"].match(clause))
+        ):
             return False
     return lacking
 
@@ -330,20 +335,8 @@ def _lacks(patterns: Mapping[str, re.Pattern[str]], clause: str) -> bool:
     return not about.pattern or bool(about.match(after)) or not patterns["claims"].search(after)
 
 
-def _is_harmless(patterns: Mapping[str, re.Pattern[str]], clause: str, after_a_lack: bool) -> bool:
-    if not _SPEAKS.search(patterns["excuses"].sub("", clause)) or _points(patterns, clause):
-        return True
-    return after_a_lack and patterns["goes_on"].match(clause) is not None
-
-
 def _points(patterns: Mapping[str, re.Pattern[str]], clause: str) -> bool:
     return patterns["points"].search(clause) is not None and _ADDRESS.search(clause) is None
-
-
-def _split_clauses(code: str, plain: str) -> Iterator[str]:
-    for clause in _get_patterns(code)["joints"].split(plain):
-        if _SPEAKS.search(clause):
-            yield clause.strip()
 
 
 def _write_plainly(sentence: str) -> str:

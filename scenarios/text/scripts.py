@@ -25,6 +25,7 @@ _BEYOND_LATIN = re.compile("[\u0300-\u1fff\u2c00-\U000fffff]")
 """Letters and marks after Latin's, without the punctuation and symbols that English texts have."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _THAI = re.compile("([\u0e01-\u0e3a\u0e40-\u0e4e]+)")
+_OTHER_WORDS = rf"[\p{{M}}{UNSPACED}]"
 STOPS = (
     "\u0589\u061d-\u061f\u06d4\u0700-\u0702\u0964\u0965\u104a\u104b\u1362\u1367\u1368\u17d4\u17d5\u3002"
     "\ufe52\ufe56\ufe57\uff01\uff0e\uff1f\uff61"
@@ -64,7 +65,9 @@ def has_other_words(text: str) -> bool:
     """
     if text.isascii() or not _BEYOND_LATIN.search(text):
         return False
-    return _build_other_words().search(text) is not None
+    import regex
+
+    return regex.search(_OTHER_WORDS, text) is not None
 
 
 def split_runs(text: str) -> Iterator[str]:
@@ -73,7 +76,9 @@ def split_runs(text: str) -> Iterator[str]:
     >>> list(split_runs("पुस्तक 20, 图书"))
     ['पुस्तक', '20', '图', '书']
     """
-    for run in _build_runs().findall(text):
+    import regex
+
+    for run in regex.findall(r"[\w\p{M}\u200c\u200d]+", text):
         if _UNSPACED.search(run):
             yield from split_by_unicode(run)
         else:
@@ -86,32 +91,13 @@ def split_by_unicode(text: str) -> Iterator[str]:
     >>> list(split_by_unicode("Gebühr: 1.250,50 €"))
     ['Gebühr', '1.250,50']
     """
+    import regex
+
     for number, part in enumerate(_THAI.split(text)):
         if number % 2:
             yield from _build_thai_parser().parse(part)
         else:
-            yield from _build_words().findall(part)
-
-
-@cache
-def _build_words() -> Any:
-    import regex
-
-    return regex.compile(r"(?V1w)\b\w.*?\b", regex.DOTALL)
-
-
-@cache
-def _build_runs() -> Any:
-    import regex
-
-    return regex.compile(r"[\w\p{M}\u200c\u200d]+")
-
-
-@cache
-def _build_other_words() -> Any:
-    import regex
-
-    return regex.compile(rf"[\p{{M}}{UNSPACED}]")
+            yield from regex.findall(r"(?V1ws)\b\w.*?\b", part)
 
 
 @cache

@@ -205,7 +205,7 @@ def locate(quote: str, text: str, *, near: int | None = None, mention: int = 0) 
     found = _pick(verbatim, text, near, mention)
     if found is not None:
         return found
-    likened, origin = _normalize_cached(text)
+    likened, origin = _normalize_again(text)
     wanted = normalize_text(quote)
     for form in dict.fromkeys((wanted, wanted.strip(" .,;:!?\"'*_-()[]…"))):
         spots = [
@@ -280,10 +280,8 @@ def _normalize_text(text: str) -> tuple[str, list[int]]:
     return "".join(out), origin
 
 
-@lru_cache(maxsize=2)
-def _normalize_cached(text: str) -> tuple[str, list[int]]:
-    """Return `_normalize_text` of a text, cached because many quotations are looked for in one text."""
-    return _normalize_text(text)
+# Many quotations are looked for in one text.
+_normalize_again = lru_cache(maxsize=2)(_normalize_text)
 
 
 def _find_fuzzy(wanted: str, text: str, likened: str, origin: Sequence[int]) -> Region | None:

@@ -158,7 +158,12 @@ def _read_channels(text: str) -> Spoken | None:
     if begun is not None:
         text = f"<|channel|>{text.lstrip()}"
     channels = list(_CHANNEL.finditer(text))
-    if not channels or _is_shown(text, channels[0].start()):
+    if not channels:
+        return None
+    place = channels[0].start()
+    if place and text[place - 1] in _QUOTES:
+        return None
+    if any(code.start() < place < code.end() for code in _CODE.finditer(text)):
         return None
     said, final, called = [_without_start(text[: channels[0].start()])], [], False
     ends = [found.start() for found in channels[1:]] + [len(text)]
@@ -175,13 +180,6 @@ def _read_channels(text: str) -> Spoken | None:
         said += [_without_start(one) for one in rest]
     plain = "".join(final) if final else "".join(said)
     return Spoken(_MARK.sub("", plain).strip(), thought=True, called=called)
-
-
-def _is_shown(text: str, place: int) -> bool:
-    """Return whether a place is in quotation marks or code."""
-    if place and text[place - 1] in _QUOTES:
-        return True
-    return any(code.start() < place < code.end() for code in _CODE.finditer(text))
 
 
 def _without_start(text: str) -> str:
@@ -216,20 +214,14 @@ def _read_sections(text: str) -> Spoken:
     final = list(_REACT_FINAL.finditer(text)) if _REACT.match(text) else []
     if final:
         return Spoken(text[final[-1].end() :].strip(), thought=True)
-    if (answer := _find_headed_answer(text)) is not None:
-        return Spoken(text[answer:].strip(), thought=True)
-    begun = _THOUGHT_FENCE.match(text) or _THOUGHT_QUOTATION.match(text)
-    return Spoken(text[begun.end() :].strip(), thought=True) if begun else Spoken(text, thought=False)
-
-
-def _find_headed_answer(text: str) -> int | None:
-    """Return where the answer begins, if a heading of a thought begins the text; else None."""
     headings = list(_HEADING.finditer(text))
     names = [re.sub(r"\A\W+|\W+\Z", "", one["name"].lower().replace("-", " ")) for one in headings]
-    if not names or text[: headings[0].start()].strip() or not _THOUGHT_HEADING.fullmatch(names[0]):
-        return None
-    answers = (place for place, name in enumerate(names) if _ANSWER_HEADING.fullmatch(name))
-    return next((headings[place].end() for place in answers), None)
+    if names and not text[: headings[0].start()].strip() and _THOUGHT_HEADING.fullmatch(names[0]):
+        for heading, name in zip(headings, names, strict=True):
+            if _ANSWER_HEADING.fullmatch(name):
+                return Spoken(text[heading.end() :].strip(), thought=True)
+    begun = _THOUGHT_FENCE.match(text) or _THOUGHT_QUOTATION.match(text)
+    return Spoken(text[begun.end() :].strip(), thought=True) if begun else Spoken(text, thought=False)
 
 
 @dataclass(frozen=True)
@@ -258,20 +250,17 @@ def _leave_out_tagged(text: str) -> Spoken:
                 matched.add(end.start)
             continue
         kept.append(_follow(kept, text[place : tag.start]))
-        place = _find_answer(text, tag.end) if end is None else end.end
-        if end is not None:
+        if end is None:  # the thought ends at a tag of the answer, or with the text
+            answer = _ANSWER.search(text, tag.end)
+            place = len(text) if answer is None else answer.start()
+        else:
+            place = end.end
             matched.add(end.start)
     kept.append(_follow(kept, text[place:]))
     alone = _find_last_end_alone(text, tags, matched)
     if alone is not None and alone >= place:
         return Spoken(text[alone:], thought=True)
     return Spoken("".join(kept), thought=len(kept) > 1)
-
-
-def _find_answer(text: str, start: int) -> int:
-    """Return where a thought without an end does: at a tag of the answer, or with the text."""
-    answer = _ANSWER.search(text, start)
-    return len(text) if answer is None else answer.start()
 
 
 def _follow(kept: Sequence[str], text: str) -> str:

@@ -41,12 +41,13 @@ def clean_for_terminal(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        letter if letter.isprintable() or letter in _KEPT else _replace_letter(letter) for letter in text
+        letter
+        if letter.isprintable() or letter in _KEPT
+        else " "
+        if unicodedata.category(letter) == "Zs"
+        else "�"
+        for letter in text
     )
-
-
-def _replace_letter(letter: str) -> str:
-    return " " if unicodedata.category(letter) == "Zs" else "�"
 
 
 def render_one_line(text: str) -> str:

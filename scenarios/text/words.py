@@ -63,22 +63,8 @@ TOKEN = re.compile(
 """Pattern of a token, in one group. It splits camelCase and snake_case names of record fields:
 `OutdoorSeating`, `business_stars`."""
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d{1,2}))?(?: ?([ap])\.?m)?\Z")
-NUMBER_WORDS = {
-    "zero": "0",
-    "one": "1",
-    "two": "2",
-    "three": "3",
-    "four": "4",
-    "five": "5",
-    "six": "6",
-    "seven": "7",
-    "eight": "8",
-    "nine": "9",
-    "ten": "10",
-    "eleven": "11",
-    "twelve": "12",
-    "twenty": "20",
-}
+_NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve"
+NUMBER_WORDS = {word: str(number) for number, word in enumerate(_NUMBERS.split())} | {"twenty": "20"}
 """Number words that count as the number; the trained models know these."""
 
 

@@ -35,15 +35,8 @@ _ROLES_OF_TABLES = {
     "gridcell": "td", "rowgroup": "tbody",
 }  # fmt: skip
 _CODE = ("pre", "code")
-_BESIDE = (
-    "footer",
-    "site-footer",
-    "page-footer",
-    "nav",
-    "navbar",
-    "navigation",
-    "mw-navigation",
-    "breadcrumbs",
+_BESIDE = frozenset(
+    ["footer", "site-footer", "page-footer", "nav", "navbar", "navigation", "mw-navigation", "breadcrumbs"]
 )
 """Ids of parts that stand around the text in pages that do not use the elements for it."""
 _COOKIES = re.compile(
@@ -134,8 +127,13 @@ def _is_unsaid(element: Tag) -> bool:
     if element.name in _NOT_SAID:
         return True
     names = " ".join([str(element.get("id", "")), *map(str, element.get_attribute_list("class"))])
-    if element.get("aria-hidden") == "true" and (_ICONS.search(names) or _has_twin(element)):
-        return True
+    if element.get("aria-hidden") == "true":
+        beside = element.parent.find_all(True, recursive=False) if element.parent else []
+        # A text beside it may be read out in its place.
+        if _ICONS.search(names) or any(
+            _READ_OUT.search(" ".join(one.get_attribute_list("class"))) for one in beside
+        ):
+            return True
     if element.name == "button":
         # One that opens a text is its question, as in lists of questions; others only do something.
         opens = element.has_attr("aria-expanded") or html_styles.OPENED.search(names)
@@ -151,18 +149,10 @@ def _is_unsaid(element: Tag) -> bool:
         kind = f"{element.get('epub:type', '')} {element.get('role', '')}"
         if element.name == "footer" or not (kind.strip() or _NOTES.search(names)):
             return True
-    if "mw-editsection" in names or (element.name == "a" and _is_mark(element)):
+    if "mw-editsection" in names:
         return True
+    if element.name == "a" and element.find_parent(_HEADINGS) is not None:
+        text = element.get_text(strip=True)
+        if len(text) < 3 and not any(map(str.isalnum, text)):
+            return True  # a sign for the address of the heading, as `¶`
     return element.name in ("div", "section", "aside") and _COOKIES.search(names) is not None
-
-
-def _has_twin(element: Tag) -> bool:
-    """Return whether a text beside an element is read out in its place."""
-    around = element.parent.find_all(True, recursive=False) if element.parent else []
-    return any(_READ_OUT.search(" ".join(one.get_attribute_list("class"))) for one in around)
-
-
-def _is_mark(link: Tag) -> bool:
-    """Return whether a link is only a sign for the address of its heading, as `¶` or `#`."""
-    text = link.get_text(strip=True)
-    return len(text) < 3 and not any(map(str.isalnum, text)) and link.find_parent(_HEADINGS) is not None

@@ -70,7 +70,8 @@ class _Converter(MarkdownConverter):
         count = len(heads)
         told = [line for row in written[count:] for line in spread_lines(row)]
         tops = [[" ".join(cell.split()) for cell in row] for row in written[:count]] or [told.pop(0)]
-        head = [_join_heads(column) for column in zip(*tops, strict=True)]
+        # The heads of a column, which stand in several rows, are one.
+        head = [" ".join(dict.fromkeys(filter(None, column))) for column in zip(*tops, strict=True)]
         # A row that is a single merged cell, such as a heading within a table, says it once.
         rest = [[row[0], *[""] * (width - 1)] if len(set(row)) == 1 else row for row in told]
         lines = [head, ["---"] * width, *rest]
@@ -151,12 +152,3 @@ def _merge(rows: list[list[Tag]]) -> list[list[Tag]]:
 def _read_span(cell: Tag, name: str) -> int:
     text = str(cell.get(name, "1")).strip()
     return max(1, min(_MOST_COLUMNS, int(text))) if re.fullmatch(r"\d{1,6}", text, re.ASCII) else 1
-
-
-def _join_heads(column: tuple[str, ...]) -> str:
-    """Return the heads of a column, which stand in several rows, as one.
-
-    >>> _join_heads(("Price", "Day")), _join_heads(("Tool", "Tool"))
-    ('Price Day', 'Tool')
-    """
-    return " ".join(dict.fromkeys(head for head in column if head))

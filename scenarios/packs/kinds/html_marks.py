@@ -43,7 +43,13 @@ def write_marks(page: Tag) -> None:
         if "noteref" in kind and not element.find_parent("sup") and "[" not in element.get_text():
             element.replace_with(NavigableString(f" [{element.get_text(strip=True)}]"))
     for element in page.find_all("sub"):
-        element.replace_with(NavigableString(_lower(element)))
+        text = element.get_text(strip=True)
+        after, said = str(element.next_sibling or ""), str(element.previous_sibling or "")
+        if text[:1].isdigit() and after[:1].isdigit():
+            text = f"_{text} "
+        elif text and (said[-1:].isdigit() if text[:1].isdigit() else said[-1:].isalnum()):
+            text = f"_{text}"
+        element.replace_with(NavigableString(text))
     for name, sign in (("msup", "^"), ("msub", "_"), ("mfrac", "/")):
         for element in page.find_all(name):
             parts = element.find_all(True, recursive=False)
@@ -94,28 +100,11 @@ def _raise(element: Tag, before: str, footnotes: set[str]) -> str:
         linked = element.find("a") is not None or (element.parent is not None and element.parent.name == "a")
         if linked or text[0] in "[(*†‡§" or (text in footnotes and not _UNIT.search(before)):
             return f" [{mark[1]}]"
-    if len(text) == 2 and text.isdigit() and before[-1:].isdigit() and _is_price(element):
-        return f".{text}"
+    if len(text) == 2 and text.isdigit() and before[-1:].isdigit() and element.parent is not None:
+        around = ("\x00" if one is element else one.get_text() for one in element.parent.children)
+        if _AMOUNT.search("".join(around)):
+            return f".{text}"
     return f"^{text}" if _POWER.fullmatch(text) else text
-
-
-def _is_price(cents: Tag) -> bool:
-    """Return whether raised digits are the cents of a price."""
-    around = cents.parent
-    said = (
-        ""
-        if around is None
-        else "".join("\x00" if one is cents else one.get_text() for one in around.children)
-    )
-    return _AMOUNT.search(said) is not None
-
-
-def _lower(element: Tag) -> str:
-    text = element.get_text(strip=True)
-    after, before = str(element.next_sibling or ""), str(element.previous_sibling or "")
-    if not text[:1].isdigit():
-        return f"_{text}" if text and before[-1:].isalnum() else text
-    return f"_{text} " if after[:1].isdigit() else f"_{text}" if before[-1:].isdigit() else text
 
 
 def _number_items(numbered: Tag) -> Iterator[tuple[Tag, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from bs4 import BeautifulSoup, Tag
@@ -16,6 +17,8 @@ _IMPORTANT = re.compile(r"\s*!\s*important\s*$", re.IGNORECASE)
 _WIDTH = re.compile(r"\(\s*(min|max)-width\s*:\s*(\d{1,5})(?:\.\d+)?(px|em|rem)\s*\)", re.IGNORECASE)
 _MEDIA = re.compile(r"(?:only\s+)?(?:screen|all)?(?:\s*\band\b)?", re.IGNORECASE)
 _NAME = re.compile(r"([.#])(-?[_a-zA-Z][\w-]*)")
+_CLASS, _TYPE = re.compile(r"\.[\w-]|\[|(?<!:):[\w-]"), re.compile(r"(?:^|[\s>+~])[a-zA-Z]")
+"""Parts of a selector that make it specific."""
 _ELEMENT = re.compile(r"[a-zA-Z][\w-]*")
 _CONDITION = re.compile(r":[\w-]+\([^()]*\)|\[[^\]]*\]|:[\w-]+")
 """Parts of a selector beside names: `:not(.open)`, `[href]`, `:first-child`."""
@@ -66,8 +69,12 @@ def find_hidden(soup: BeautifulSoup) -> list[Tag]:
     """Return the elements that are not shown, or are struck out, without those that a click opens."""
     rules: dict[str, list[_Rule]] = {}
     styles = "\n".join(str(part) for style in soup.find_all("style") for part in style.contents)
-    for selector, important, name, value, place in _list_declarations(_COMMENT.sub("", styles)):
-        rules.setdefault(name, []).append(_Rule(selector, (important, *_weigh(selector), place), value))
+    for place, (head, body) in enumerate(islice(_list_rules(_COMMENT.sub("", styles), 0), _MOST_RULES)):
+        for name, value, important in _read_style(body):
+            for selector in _COMMA.split(head[:_LONGEST_HEAD]) if name in _HIDING or name in _GROUNDS else ():
+                ids, classes = selector.count("#"), len(_CLASS.findall(selector))
+                weight = important, ids, classes, len(_TYPE.findall(selector.strip())), place
+                rules.setdefault(name, []).append(_Rule(selector.strip(), weight, value))
     page = _StyledPage(soup)
     hidden: dict[int, Tag] = {}
     for name, pattern in _HIDING.items():
@@ -114,17 +121,6 @@ def _decide(
         decided[id(element)] = weight, hides, element
 
 
-def _list_declarations(css: str) -> Iterator[tuple[str, bool, str, str, int]]:
-    """Yield selector, importance, property, value and place of what may hide or show an element."""
-    for place, (head, body) in enumerate(_list_rules(css, 0)):
-        if place == _MOST_RULES:
-            return
-        for name, value, important in _read_style(body):
-            if name in _HIDING or name in _GROUNDS:
-                for selector in _split_selectors(head):
-                    yield selector, important, name, value, place
-
-
 def _read_style(style: str) -> Iterator[tuple[str, str, bool]]:
     for name, value in _DECLARATION.findall(style):
         plain = _IMPORTANT.sub("", value.strip().lower())
@@ -161,16 +157,6 @@ def _holds(head: str) -> bool:
         if (pixels > _SCREEN) if side.lower() == "min" else (pixels < _SCREEN):
             return False
     return _MEDIA.fullmatch(" ".join(_WIDTH.sub("", condition).split())) is not None
-
-
-def _split_selectors(head: str) -> list[str]:
-    return [one.strip() for one in _COMMA.split(head[:_LONGEST_HEAD])]
-
-
-def _weigh(selector: str) -> tuple[int, int, int]:
-    """Return how specific a selector is."""
-    ids, classes = selector.count("#"), len(re.findall(r"\.[\w-]|\[|(?<!:):[\w-]", selector))
-    return ids, classes, len(re.findall(r"(?:^|[\s>+~])[a-zA-Z]", selector))
 
 
 class _StyledPage:

@@ -28,9 +28,12 @@ def read(content: bytes) -> Extracted:
     if not bodies:
         raise ValueError("it has no text: it may be encrypted, or hold attachments only")
     # Some programs put an empty text beside the page.
-    body = next(
-        (one for one in bodies if one.get_content_type() == "text/html" or _holds_text(one)), bodies[0]
+    filled = (
+        one
+        for one in bodies
+        if one.get_content_type() == "text/html" or bytes(one.get_payload(decode=True) or b"").strip()
     )
+    body = next(filled, bodies[0])
     attached = (
         one.get_filename() or f"of the type {one.get_content_type()}" for one in message.iter_attachments()
     )
@@ -56,8 +59,3 @@ def read(content: bytes) -> Extracted:
     head = [f"{name}: {message[name]}" for name in _LINES if message[name]]
     subject = message["Subject"]
     return Extracted("\n\n".join([*head, text.strip()]), str(subject) if subject else None, tuple(notes))
-
-
-def _holds_text(part: EmailMessage) -> bool:
-    said = part.get_payload(decode=True)
-    return not isinstance(said, bytes) or said.strip() != b""

@@ -58,7 +58,11 @@ def _show_number(value: Decimal, code: str) -> str:
     sections = [one[0] for one in _SECTIONS.finditer(code)] or ["General"]
     conditions = [_CONDITION.search(section) for section in sections]
     if any(conditions):
-        held = (one for one, found in zip(sections, conditions, strict=True) if _holds(found, value))
+        held = (
+            one
+            for one, found in zip(sections, conditions, strict=True)
+            if found is None or _COMPARISONS[found[1]](value, Decimal(found[2]))
+        )
         section = next(held, "General")
     elif value < 0 and len(sections) > 1:
         value, section = -value, sections[1]
@@ -92,11 +96,6 @@ def _show_number(value: Decimal, code: str) -> str:
             written.append(_show_words(token))
     text = "".join(written).strip()
     return f"-{text}" if value < 0 and any(digit in text for digit in "123456789") else text
-
-
-def _holds(condition: re.Match[str] | None, value: Decimal) -> bool:
-    """Return whether a section is for a value: its condition holds, or it has none."""
-    return condition is None or _COMPARISONS[condition[1]](value, Decimal(condition[2]))
 
 
 def _show_fraction(value: Decimal, found: re.Match[str]) -> str:

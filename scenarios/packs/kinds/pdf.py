@@ -69,16 +69,11 @@ def read(content: bytes) -> Extracted:
     text, left_out = pdf_layout.lay_out([sheet for page in pages for sheet in page.sheets])
     notes.extend(f"page {page.number} has no text (a scan?)" for page in pages if page.is_scan())
     notes.extend(f"left out on several pages: {line}" for line in left_out)
-    return Extracted(text, _find_title(document.get_metadata_value("Title"), text), tuple(notes))
-
-
-def _find_title(title: str, text: str) -> str | None:
-    """Return the title of a document's properties, if its text says it too: many have another document's."""
-    title = " ".join(title.split())
-    words = set(re.findall(r"\w+", title.lower()))
-    said = set(re.findall(r"\w+", text.lower()))
+    # Many have the title of another document in their properties.
+    title = " ".join(document.get_metadata_value("Title").split())
+    words, said = (set(re.findall(r"\w+", one.lower())) for one in (title, text))
     sensible = len(words & said) * 2 > len(words) and not _NO_TITLE.match(title)
-    return title if sensible else None
+    return Extracted(text, title if sensible else None, tuple(notes))
 
 
 class _Page:

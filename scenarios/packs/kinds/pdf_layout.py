@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
 from statistics import median
 from typing import NamedTuple
 
-from hallulab.scenarios.packs.kinds.pdf_lines import Phrase, Row, is_right_to_left
+from hallulab.scenarios.packs.kinds.pdf_lines import Phrase, Row, is_right_to_left, join_pieces, say
+from hallulab.scenarios.packs.kinds.pdf_tables import find_names, is_head, join_heads, spread, write_table
 from hallulab.scenarios.text.one_form import CONJUNCTIONS, HYPHENATED_HALVES
 
 _MARGIN = 0.12
@@ -70,13 +71,13 @@ def _remove_running(sheets: Sequence[PageRows]) -> list[str]:
         for row in sheet.rows[:3] + sheet.rows[3:][-3:]:
             y = row[0].y
             if min(y, sheet.height - y) < _MARGIN * sheet.height:
-                text = re.sub(r"\d+|\b[ivxl]+\b", "#", _say(row))
+                text = re.sub(r"\d+|\b[ivxl]+\b", "#", say(row))
                 places.setdefault((text, round(y / 8)), []).append((number, row))
     left_out = []
     for found in places.values():
         apart = any(_is_apart(row, sheets[number]) for number, row in found)
         if len({number for number, _ in found}) > 1 and apart and _counts_pages(found):
-            left_out.append(_say(found[0][1]))
+            left_out.append(say(found[0][1]))
             for number, row in found:
                 sheets[number].rows[:] = [other for other in sheets[number].rows if other is not row]
     return left_out
@@ -92,7 +93,7 @@ def _is_apart(row: Row, sheet: PageRows) -> bool:
 
 def _counts_pages(found: Sequence[tuple[int, Row]]) -> bool:
     """Return whether the numbers of lines on several pages are equal, or those of the pages."""
-    told = [(number, re.findall(r"\d+", _say(row))) for number, row in found]
+    told = [(number, re.findall(r"\d+", say(row))) for number, row in found]
     for (one, before), (other, after) in pairwise(told):
         for first, second in zip(before, after, strict=False):
             if first != second and int(second[:9]) - int(first[:9]) not in (1, other - one):
@@ -124,97 +125,38 @@ def _read_block(rows: Sequence[Row], depth: int = 0) -> list[_PdfBlock]:
     """Return the paragraphs of rows that may hold columns and tables."""
     paragraphs: list[_PdfBlock] = []
     heads: list[Row] = []
-    bands = _find_bands([_join_marks(row) for row in rows])
+    # The mark of a list belongs to its item.
+    bands = _find_bands(
+        [
+            [join_pieces(row)._replace(size=row[1].size)]
+            if len(row) == 2 and _ITEM.fullmatch(row[0].text) and row[1].left - row[0].right < 4 * row[0].size
+            else row
+            for row in rows
+        ]
+    )
     for (band, gutters), below in zip_longest(bands, bands[1:]):
-        if below and _is_head(band, gutters, *below):
+        if below and is_head(band, gutters, *below):
             heads = [*heads, *band]
             continue
         cells = [_sort_in(row, gutters) for row in band]
         if not gutters or sum(sum(map(bool, row)) > 1 for row in cells) < 2:
-            paragraphs += _read_prose([_join_pieces(row) for row in [*heads, *band]])
+            paragraphs += _read_prose([join_pieces(row) for row in [*heads, *band]])
         elif depth < 3 and _is_prose(cells):
-            paragraphs += _read_prose([_join_pieces(row) for row in heads])
+            paragraphs += _read_prose([join_pieces(row) for row in heads])
             columns = list(zip(*cells, strict=True))
-            if is_right_to_left(" ".join(_say(row) for row in band)):
+            if is_right_to_left(" ".join(say(row) for row in band)):
                 columns.reverse()
             for column in columns:
                 _append(paragraphs, _read_block([list(cell) for cell in column if cell], depth + 1))
-        elif depth < 3 and not heads and (side := _find_names(cells)):
+        elif depth < 3 and not heads and (side := find_names(cells)):
             for part in ([row[:side] for row in cells], [row[side:] for row in cells]):
                 lines = [[piece for cell in row for piece in cell] for row in part]
                 paragraphs += _read_block([line for line in lines if line], depth + 1)
         else:
-            paragraphs += _read_table(_join_heads(_spread(heads, gutters), cells))
+            table, under = write_table(join_heads(spread(heads, gutters), cells))
+            paragraphs += [_PdfBlock((table,), False), *_read_prose(under)]
         heads = []
     return paragraphs
-
-
-def _is_head(band: list[Row], gutters: list[float], below: list[Row], gutters_below: list[float]) -> bool:
-    """Return whether rows are the head of a table below that has more columns: its cells span several."""
-    return (
-        len(band) <= 2
-        and len(band[0]) > 1
-        and 0 < len(gutters) < len(gutters_below)
-        and len(below) > 1
-        and below[0][0].y - band[-1][0].y < 2 * band[-1][0].size
-    )
-
-
-def _spread(heads: list[Row], gutters: list[float]) -> list[list[Row]]:
-    """Return the rows of a head as one, in which a cell stands in each column that it spans."""
-    edges = [float("-inf"), *gutters, float("inf")]
-    columns = [
-        [
-            piece
-            for row in heads
-            for piece in row
-            if min(piece.right, right) - max(piece.left, left) > piece.size / 3
-        ]
-        for left, right in pairwise(edges)
-    ]
-    return [columns] if heads else []
-
-
-def _join_heads(head: list[list[Row]], cells: list[list[Row]]) -> list[list[Row]]:
-    """Return the rows of a table; those of its head are one, if the one below has no number either.
-
-    The corner above the first column stands in one of them alone.
-    """
-    corner = head and not (head[0][0] and cells[0][0])
-    if corner and not any(map(str.isdigit, "".join(_say(cell) for cell in (*head[0], *cells[0])))):
-        return [[[*one, *more] for one, more in zip(head[0], cells[0], strict=True)], *cells[1:]]
-    return [*head, *cells]
-
-
-def _find_names(cells: list[list[Row]]) -> int:
-    """Return the first column after others whose cells are names of values (`Date:`); 0: there is none."""
-    for number, column in enumerate(list(zip(*cells, strict=True))[1:-1], start=1):
-        said = [_say(cell) for cell in column if cell]
-        if len(said) > 1 and all(text.endswith(":") for text in said):
-            return 0 if all(_say(row[0]).endswith(":") for row in cells if row[0]) else number
-    return 0
-
-
-def _join_marks(row: Row) -> Row:
-    """Join the mark of a list to its item."""
-    if len(row) == 2 and _ITEM.fullmatch(row[0].text) and row[1].left - row[0].right < 4 * row[0].size:
-        return [_join_pieces(row)._replace(size=row[1].size)]
-    return row
-
-
-def _join_pieces(row: Sequence[Phrase]) -> Phrase:
-    ordered = row[::-1] if is_right_to_left("".join(piece.text for piece in row)) else row
-    return Phrase(
-        " ".join(piece.text for piece in ordered),
-        min(piece.left for piece in row),
-        max(piece.right for piece in row),
-        row[0].y,
-        max(piece.size for piece in row),
-    )
-
-
-def _say(row: Sequence[Phrase]) -> str:
-    return _join_pieces(row).text if row else ""
 
 
 def _find_bands(rows: list[Row]) -> list[tuple[list[Row], list[float]]]:
@@ -278,7 +220,7 @@ def _sort_in(row: Row, gutters: Sequence[float]) -> list[Row]:
 def _is_prose(cells: list[list[Row]]) -> bool:
     """Return whether columns hold lines of prose, no cells of a table."""
     for column in zip(*cells, strict=True):
-        lines = [_join_pieces(cell) for cell in column if cell]
+        lines = [join_pieces(cell) for cell in column if cell]
         if len(lines) < _PROSE_ROWS:
             return False
         width = max(line.right for line in lines) - min(line.left for line in lines)
@@ -289,83 +231,6 @@ def _is_prose(cells: list[list[Row]]) -> bool:
         if sum(line.right - line.left for line in lines) < 0.55 * width * len(lines):
             return False
     return True
-
-
-def _read_table(cells: list[list[Row]]) -> list[_PdfBlock]:
-    """Return a table as Markdown, and the rows under it that are no part of it."""
-    heights = [next(piece.y for cell in row for piece in cell) for row in cells]
-    steps = [after - before for before, after in pairwise(heights)]
-    usual = median(steps)
-    end = len(cells)
-    while end > 2 and sum(map(bool, cells[end - 1])) == 1 and steps[end - 2] > 1.4 * usual:
-        end -= 1
-    rows: list[list[str]] = []
-    close = min(steps) * 1.15 if max(steps) > 1.3 * min(steps) else 0.0
-    right_to_left = is_right_to_left(" ".join(_say(cell) for row in cells for cell in row))
-    told = [[_say(cell) for cell in (row[::-1] if right_to_left else row)] for row in cells[:end]]
-    alone = _spread_first_cells(told, steps, close)
-    centred = _find_centred(told, steps, close)
-    for number, texts in enumerate(told):
-        if number in alone:
-            continue
-        wrapped = (
-            number
-            and steps[number - 1] <= close
-            and (
-                not texts[0] or sum(map(bool, texts)) == 1 or all(text[0].islower() for text in texts if text)
-            )
-        )
-        if wrapped or number in centred:
-            rows[-1] = [f"{one} {more}".strip() for one, more in zip(rows[-1], texts, strict=True)]
-        else:
-            rows.append(texts)
-    below = [_join_pieces([piece for cell in row for piece in cell]) for row in cells[end:]]
-    if all(row[0].endswith(":") for row in rows if sum(map(bool, row)) > 1):
-        lines = "\n".join(" ".join(filter(None, row)) for row in rows)
-    else:
-        shown = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-        lines = "\n".join([shown[0], "|" + " --- |" * len(rows[0]), *shown[1:]])
-    return [_PdfBlock((lines,), False), *_read_prose(below)]
-
-
-def _spread_first_cells(rows: Sequence[list[str]], steps: Sequence[float], close: float) -> set[int]:
-    """Write a first cell that stands in the middle of several rows into each; return its own lines."""
-    alone = set[int]()
-    for begin, end in _group_close(len(rows), steps, close):
-        named = [number for number in range(begin, end) if rows[number][0]]
-        others = [number for number in range(begin, end) if not rows[number][0]]
-        if not begin or len(named) != 1 or len(others) < 2 or any(rows[named[0]][1:]):
-            continue
-        if all(sum(map(bool, rows[number])) > 1 for number in others):
-            alone.add(named[0])
-            for number in others:
-                rows[number][0] = rows[named[0]][0]
-    return alone
-
-
-def _group_close(count: int, steps: Sequence[float], close: float) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of the lines that are as near as those of one row."""
-    begin = 0
-    for end in range(1, count + 1):
-        if end == count or steps[end - 1] > close:
-            yield begin, end
-            begin = end
-
-
-def _find_centred(rows: Sequence[Sequence[str]], steps: Sequence[float], close: float) -> set[int]:
-    """Return the lines that go on with a row before its first cell: this stands in the middle, or below.
-
-    Args:
-        rows: the lines of a table, each with the texts of its cells.
-        steps: the distances between them.
-        close: lines of one row are as near as that, at most.
-    """
-    found = set[int]()
-    for begin, end in _group_close(len(rows), steps, close):
-        # The first lines may be a head, which has no first cell.
-        if begin and not rows[begin][0] and sum(bool(row[0]) for row in rows[begin:end]) == 1:
-            found |= set(range(begin + 1, end))
-    return found
 
 
 def _read_prose(lines: Sequence[Phrase]) -> list[_PdfBlock]:

@@ -294,3 +294,20 @@ def _name_superscripts(pieces: list[Phrase]) -> list[Phrase]:
             text = f"[{begun['mark']}]{text[begun.end('mark') :]}"
         named.append(piece._replace(text=text))
     return named
+
+
+def join_pieces(row: Sequence[Phrase]) -> Phrase:
+    """Return the phrases of a row as one, in the order of reading."""
+    ordered = row[::-1] if is_right_to_left("".join(piece.text for piece in row)) else row
+    return Phrase(
+        " ".join(piece.text for piece in ordered),
+        min(piece.left for piece in row),
+        max(piece.right for piece in row),
+        row[0].y,
+        max(piece.size for piece in row),
+    )
+
+
+def say(row: Sequence[Phrase]) -> str:
+    """Return the text of a row or cell."""
+    return join_pieces(row).text if row else ""

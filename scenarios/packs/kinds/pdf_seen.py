@@ -125,7 +125,7 @@ def _get_colour(handle: Any, index: int, get_mode: Any) -> bytes | None:
     return bytes((blue.value, green.value, red.value)).translate(_COARSE)
 
 
-class Drawn(NamedTuple):
+class DrawnShape(NamedTuple):
     """Box of a line or another shape that is drawn on a page."""
 
     left: float
@@ -134,21 +134,21 @@ class Drawn(NamedTuple):
     top: float
 
 
-def list_drawn(page: Any) -> list[Drawn]:
+def list_drawn(page: Any) -> list[DrawnShape]:
     """Return what is drawn on a page, beside its letters and pictures."""
     from pypdfium2 import raw
 
     sides = [ctypes.c_float() for _ in range(4)]
-    drawn: list[Drawn] = []
+    drawn: list[DrawnShape] = []
     for index in range(raw.FPDFPage_CountObjects(page.raw)):
         shape = raw.FPDFPage_GetObject(page.raw, index)
         if raw.FPDFPageObj_GetType(shape) == raw.FPDF_PAGEOBJ_PATH:
             raw.FPDFPageObj_GetBounds(shape, *map(ctypes.byref, sides))
-            drawn.append(Drawn(*(side.value for side in sides)))
+            drawn.append(DrawnShape(*(side.value for side in sides)))
     return drawn
 
 
-def find_struck(drawn: Sequence[Drawn], characters: Sequence[Character]) -> set[int]:
+def find_struck(drawn: Sequence[DrawnShape], characters: Sequence[Character]) -> set[int]:
     """Return the numbers of the characters through which a line is drawn that is as long as they are."""
     level = sorted((one for one in characters if not one.angle), key=lambda one: one.origin[1])
     heights = [one.origin[1] for one in level]

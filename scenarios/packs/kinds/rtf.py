@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -192,7 +193,10 @@ class _RtfReader:
             case "uc":
                 state.replaced = number or 0
             case "ansicpg":
-                self._encoding = state.encoding = _find_codec(number)
+                try:
+                    self._encoding = state.encoding = codecs.lookup(f"cp{number}").name
+                except LookupError:
+                    self._encoding = state.encoding = "cp1252"
             case "f":
                 state.encoding = self._fonts.get(number or 0, self._encoding)
             case "title":
@@ -283,14 +287,6 @@ class _RtfReader:
             rows = [_write_row(head, "th"), *(_write_row(row, "td") for row in body)]
             self._blocks.append(f"<table>{''.join(rows)}</table>")
             self._rows = []
-
-
-def _find_codec(number: int | None) -> str:
-    try:
-        "".encode(f"cp{number}")
-    except LookupError:
-        return "cp1252"
-    return f"cp{number}"
 
 
 def _write_row(cells: list[str], name: str) -> str:

@@ -48,7 +48,16 @@ def read(content: bytes) -> Extracted:
         if root.get("show") == "0":
             notes.append(f"slide {number} is hidden and was left out")
             continue
-        pages.append(_write_slide(root, is_first=not pages))
+        level = "h2" if pages else "h1"
+        titles, rest = [], []
+        for shape in _find_shapes(root):
+            if get_name(shape) == "graphicFrame":
+                rest += [_write_table(table) for table in find_all(shape, "tbl")]
+            elif (place := _get_placeholder(shape)) in _TITLES:
+                titles += [f"<{level}>{text}</{level}>" for text in _write_texts(shape)]
+            elif place not in _ON_EVERY_SLIDE:
+                rest.append(_write_paragraphs(shape, has_bullets=place in _LISTS))
+        pages.append("".join([*titles, *rest]))
         pictures += sum(get_name(one) in ("blip", "chart", "oMath") for one in root.iter())
         for kind, spoken in _read_targets(archive, part).values():
             if kind == "notesSlide":
@@ -73,26 +82,17 @@ def _read_targets(archive: ZipFile, part: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def _write_slide(root: Element, is_first: bool) -> str:
-    titles, rest = [], []
-    for shape in _find_shapes(root):
-        if get_name(shape) == "graphicFrame":
-            rest += [_write_table(table) for table in find_all(shape, "tbl")]
-        elif (kind := _get_placeholder(shape)) in _TITLES:
-            level = "h1" if is_first else "h2"
-            titles += [f"<{level}>{text}</{level}>" for text in _write_texts(shape)]
-        elif kind not in _ON_EVERY_SLIDE:
-            rest.append(_write_paragraphs(shape, has_bullets=kind in _LISTS))
-    return "".join([*titles, *rest])
-
-
 def _find_shapes(root: Element) -> Iterator[Element]:
     """Yield the shown shapes and frames of a slide, those of groups too; of alternatives, the first."""
     waiting = [root]
     while waiting:
         element = waiting.pop()
         match get_name(element):
-            case "sp" | "graphicFrame" | "grpSp" if _is_hidden(element):
+            case "sp" | "graphicFrame" | "grpSp" if any(
+                get_name(one) == "cNvPr" and one.get("hidden") in ("1", "true")
+                for part in element
+                for one in part
+            ):
                 pass
             case "sp" | "graphicFrame":
                 yield element
@@ -100,12 +100,6 @@ def _find_shapes(root: Element) -> Iterator[Element]:
                 pass
             case _:
                 waiting += reversed(element)
-
-
-def _is_hidden(shape: Element) -> bool:
-    return any(
-        one.get("hidden") in ("1", "true") for part in shape for one in part if get_name(one) == "cNvPr"
-    )
 
 
 def _get_placeholder(shape: Element) -> str | None:

@@ -60,19 +60,14 @@ def write_sheet(rows: Sequence[Sequence[str]]) -> str:
     texts: list[str] = []
     begin = 0
     for place in range(1, len(rows) + 1):
-        if place == len(rows) or (not any(rows[place - 1]) and _is_head(rows[place : place + 2])):
+        head, below = ("".join(row) for row in (*rows[place : place + 2], "", "")[:2])
+        is_head = (
+            below and sum(map(bool, rows[place])) > 1 and not _DIGIT.search(head) and _DIGIT.search(below)
+        )
+        if place == len(rows) or (is_head and not any(rows[place - 1])):
             texts += _write_titled(rows[begin:place])
             begin = place
     return "\n\n".join(texts)
-
-
-def _is_head(rows: Sequence[Sequence[str]]) -> bool:
-    return (
-        len(rows) == 2
-        and sum(map(bool, rows[0])) > 1
-        and not _DIGIT.search("".join(rows[0]))
-        and _DIGIT.search("".join(rows[1])) is not None
-    )
 
 
 def _write_titled(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -114,19 +109,18 @@ def write_table(rows: Sequence[Sequence[str]]) -> str:
     width = max(index for row in cells for index, cell in enumerate(row, start=1) if cell)
     if len(cells) * width > LARGEST_TABLE:
         raise ValueError(f"a table has more than {LARGEST_TABLE:,} cells, with the empty ones")
-    if len(cells) > 2 and _go_on(cells[0], cells[1]):
+    # The second row goes on with a head that has merged cells, if it has no number either.
+    if (
+        len(cells) > 2
+        and any(one and one == other for one, other in pairwise(cells[0]))
+        and cells[1][:1] in ([""], cells[0][:1])
+        and not _DIGIT.search("".join((*cells[0], *cells[1])))
+    ):
         cells[:2] = [
             [" ".join(dict.fromkeys(filter(None, both))) for both in zip_longest(*cells[:2], fillvalue="")]
         ]
     head, *body = (_write_row([*row, *[""] * width][:width]) for row in cells)
     return "\n".join([head, _write_row(["---"] * width), *body])
-
-
-def _go_on(head: Sequence[str], row: Sequence[str]) -> bool:
-    """Return whether a row goes on with a head above it that has merged cells: it has no number either."""
-    merged = any(one and one == other for one, other in pairwise(head))
-    corner = bool(row) and row[0] in ("", head[0])
-    return merged and corner and not _DIGIT.search("".join((*head, *row)))
 
 
 def _write_row(cells: Sequence[str]) -> str:

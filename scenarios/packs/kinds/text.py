@@ -80,11 +80,6 @@ def _mend(content: bytes) -> str:
     return _LETTER.sub(mend, content).decode("utf-8", "replace")
 
 
-def _is_nearly_utf8(content: bytes) -> bool:
-    right = [found["cut"] is None and found["wrong"] is None for found in _LETTER.finditer(content)]
-    return right.count(False) <= _MOST_WRONG * right.count(True)
-
-
 def _is_utf8(content: bytes) -> bool:
     try:
         content.decode("utf-8")
@@ -105,7 +100,8 @@ def _guess(content: bytes) -> str:
             return name
     if len(sample) - len(sample.translate(None, _CONTROLS)) > _MOST_CONTROLS * len(sample):
         raise ValueError("it is no text, but a file of another kind")
-    if _is_nearly_utf8(sample):
+    right = [found["cut"] is None and found["wrong"] is None for found in _LETTER.finditer(sample)]
+    if right.count(False) <= _MOST_WRONG * right.count(True):
         return _MENDED
     if _is_western(sample.decode("windows-1252", "replace")):
         return "windows-1252"

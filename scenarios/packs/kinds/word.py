@@ -105,7 +105,10 @@ class _WordDocument:
         body = root.find("body")
         if body is None:
             raise ValueError("it has no body: it is no Word document, or damaged")
-        text = _join_blocks(self._read_blocks(body))
+        text, before = "", False
+        for block, item in self._read_blocks(body):  # with a blank line between them, but none within a list
+            text += ("\n" if item and before else "\n\n" if text else "") + block
+            before = item
         text += "".join(f"\n\n[{number}] {said}" for number, said in enumerate(self._read_notes(), start=1))
         return Extracted(text, self._title, tuple(self._tell(root)))
 
@@ -228,15 +231,6 @@ def _read_number(element: Element, path: str, default: int) -> int:
     found = element.find(path)
     text = found.get("val", "") if found is not None else ""
     return min(int(text), _MOST_COLUMNS) if text.isascii() and text.isdigit() else default
-
-
-def _join_blocks(blocks: Iterable[tuple[str, bool]]) -> str:
-    """Return blocks with a blank line between them, but none within a list."""
-    text, before = "", False
-    for block, item in blocks:
-        text += ("\n" if item and before else "\n\n" if text else "") + block
-        before = item
-    return text
 
 
 def _join_cell(blocks: Iterable[tuple[str, bool]]) -> str:

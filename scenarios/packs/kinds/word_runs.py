@@ -142,8 +142,11 @@ class Runs:
         own = run.find("rPr/vanish")
         if own is not None:
             return is_on(own)
-        if self._is_bare and not self.grounds and _is_white(run):
-            return True
+        colour = run.find("rPr/color")
+        is_white = colour is not None and colour.get("val", "").upper() == "FFFFFF"
+        is_bare = run.find("rPr/shd") is None and run.find("rPr/highlight") is None
+        if self._is_bare and not self.grounds and is_white and is_bare:
+            return True  # the colour of paper, and no other behind it
         style = run.find("rPr/rStyle")
         return self._style_hides or (
             style is not None and self._styles.find_by_id(style.get("val", "")).hidden
@@ -206,17 +209,6 @@ class Runs:
         return ""
 
 
-def _is_white(run: Element) -> bool:
-    """Return whether the letters of a run have the colour of paper, and no other behind them."""
-    colour = run.find("rPr/color")
-    return (
-        colour is not None
-        and colour.get("val", "").upper() == "FFFFFF"
-        and run.find("rPr/shd") is None
-        and run.find("rPr/highlight") is None
-    )
-
-
 def write_math(element: Element) -> str:
     """Return an equation in one line: `(a+b)/2`, `x^2`, `√(x)`."""
     inner = [child for child in element if not child.tag.endswith("Pr")]
@@ -244,8 +236,8 @@ def write_math(element: Element) -> str:
         case "rad":
             return f"{get('deg')}√{_group(get('e'))}"
         case "d":
-            inner = find_sign("dPr/sepChr", "|").join(write_math(child) for child in element.findall("e"))
-            return find_sign("dPr/begChr", "(") + inner + find_sign("dPr/endChr", ")")
+            parts = find_sign("dPr/sepChr", "|").join(map(write_math, element.findall("e")))
+            return find_sign("dPr/begChr", "(") + parts + find_sign("dPr/endChr", ")")
         case "nary":
             limits = "".join(
                 f"{sign}{_group(get(name))}" for name, sign in (("sub", "_"), ("sup", "^")) if get(name)

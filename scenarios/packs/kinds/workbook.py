@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hallulab.scenarios.packs.kinds import Extracted, note_pictures
 from hallulab.scenarios.packs.kinds.number_formats import show
@@ -39,7 +39,14 @@ def read(content: bytes) -> Extracted:
             notes.append(f"hidden rows and columns of the sheet {sheet.title} were left out: {hidden}")
         if table := write_sheet(rows):
             written.append(f"## {sheet.title}\n\n{table}")
-    if unknown := _count_unknown(content, book.worksheets):
+    formulas = load_workbook(io.BytesIO(content))
+    unknown = sum(
+        cell.data_type == "f" and sheet._cells[place].value is None
+        for sheet in book.worksheets
+        if sheet.sheet_state == "visible"
+        for place, cell in formulas[sheet.title]._cells.items()
+    )
+    if unknown:
         notes.append(f"formulas without a saved value: {unknown}; open and save it to compute them")
     notes += note_pictures(sum(name.startswith(("xl/charts/chart", "xl/media/")) for name in names))
     title = book.properties.title
@@ -61,8 +68,11 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
     texts: dict[int, dict[int, str]] = defaultdict(dict)
     # Only the cells that exist: `iter_rows` would make all up to the last one, which may be the 17 billionth.
     for (row, column), cell in sheet._cells.items():
-        if cell.has_style and (cell.font.strike or _is_white_on_white(cell)):
-            continue
+        if cell.has_style:
+            colour = cell.font.color
+            is_white = colour and (colour.rgb == "FFFFFFFF" if colour.type == "rgb" else colour.theme == 0)
+            if cell.font.strike or (is_white and cell.fill.fill_type is None):
+                continue
         if text := show(cell.value, cell.number_format):
             texts[row][column] = text
     for merged in sheet.merged_cells.ranges:
@@ -94,22 +104,3 @@ def _read_rows(sheet: Worksheet) -> tuple[list[list[str]], int]:
         rows.append([cells.get(column, "") for column in wanted])
         last = row
     return rows, left_out
-
-
-def _is_white_on_white(cell: Any) -> bool:
-    colour = cell.font.color
-    white = colour is not None and (colour.rgb == "FFFFFFFF" if colour.type == "rgb" else colour.theme == 0)
-    return white and cell.fill.fill_type is None
-
-
-def _count_unknown(content: bytes, sheets: list[Worksheet]) -> int:
-    """Return how many formulas of the visible sheets have no value that was saved with them."""
-    from openpyxl import load_workbook
-
-    formulas = load_workbook(io.BytesIO(content))
-    return sum(
-        cell.data_type == "f" and sheet._cells[place].value is None
-        for sheet in sheets
-        if sheet.sheet_state == "visible"
-        for place, cell in formulas[sheet.title]._cells.items()
-    )

@@ -72,6 +72,7 @@ def test_the_shortest_spelling_reads_as_the_number(value: int) -> None:
         ("三四十", None),
         ("万", None),
         ("元", None),
+        ("1.", None),
     ],
 )
 def test_numbers_in_chinese_characters(text: str, value: int | None) -> None:
