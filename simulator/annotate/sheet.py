@@ -161,7 +161,9 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
         replaced = folder.find_held({turn.place for _, turn in filled} - replies.keys())
         lines: dict[TurnPlace, Annotation] = {}
         for at, turn in filled:
-            line = _build_line(sheet, turn)
+            values = {name: getattr(turn, name) for name in Annotation.model_fields}
+            values |= {"annotator": sheet.annotator, "guideline": sheet.guideline}
+            line = Annotation.model_validate(values)
             place = text.place(("turns", at))
             if line.place in lines:
                 raise UsageError(f"{place}: the sheet has this turn twice. Delete one of them.")
@@ -184,12 +186,6 @@ def add_sheet(folder: RunFolder, path: Path) -> Added:
                 for line in new:
                     writer.append(line.render_line())
     return Added(len(new), len(lines) - len(new), len(sheet.turns) - len(filled))
-
-
-def _build_line(sheet: Sheet, turn: SheetTurn) -> Annotation:
-    values = {name: getattr(turn, name) for name in Annotation.model_fields}
-    values |= {"annotator": sheet.annotator, "guideline": sheet.guideline}
-    return Annotation.model_validate(values)
 
 
 def collect_scored_turns(journals: Journals, detector: str, annotations: Annotations) -> list[ScoredTurn]:

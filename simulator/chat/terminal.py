@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from shlex import quote
 from typing import Any, TypeVar
@@ -19,8 +19,8 @@ from hallulab.scenarios.transcript import Turn, Verdict
 from hallulab.simulator.chat.live import LiveChat, ReplyFailed, begin_chat, open_live_models, open_live_run
 from hallulab.simulator.engine.models import RunSettings
 from hallulab.simulator.options.commands import ChatOptions
-from hallulab.simulator.options.groups import Chosen, to_path
-from hallulab.simulator.records.experiment import Component, Experiment
+from hallulab.simulator.options.groups import to_path
+from hallulab.simulator.records.experiment import Experiment
 from hallulab.simulator.records.experiment_file import load_experiment
 from hallulab.simulator.records.folder import RunFolder
 from hallulab.simulator.records.outputs import name_folder_by_time
@@ -75,20 +75,14 @@ def _load_experiment(options: ChatOptions) -> Experiment:
         raise UsageError("--chatbots: you talk to one at a time. Give one name.")
     flags = {**options.collect_model_fields(), "scenario": options.scenario}
     file = load_experiment(options.config_path, flags)
-    chosen = {
-        name: _find(name, given, getattr(file, name))
-        for name, given in (("chatbots", options.chatbots), ("detectors", options.detectors))
-        if given is not None
-    }
+    chosen = {}
+    for field, names in (("chatbots", options.chatbots), ("detectors", options.detectors)):
+        if names is not None:
+            by_name = {one.name: one.model_dump() for one in getattr(file, field)}
+            given = [by_name.get(name, name) if isinstance(name, str) else name for name in names]
+            chosen[field] = getattr(load_experiment(None, {field: given}), field)
     experiment = file.model_copy(update=chosen)
     return experiment.model_copy(update={"chatbots": experiment.chatbots[:1]}).with_places_of(file)
-
-
-def _find(field: str, names: Sequence[Chosen], known: Sequence[Component]) -> tuple[Component, ...]:
-    by_name = {one.name: one.model_dump() for one in known}
-    given = [by_name.get(name, name) if isinstance(name, str) else name for name in names]
-    found: tuple[Component, ...] = getattr(load_experiment(None, {field: given}), field)
-    return found
 
 
 def _ask(show: Print) -> str:
@@ -108,18 +102,18 @@ async def _exchange(chat: LiveChat, message: str, show: Print) -> None:
             show("stopped: this message has no reply and is not kept. Earlier messages are.")
             return
         show(render_reply(chat.key.chatbot, turn))
-        if await _wait(_judge(chat, turn, show)) is None:
+
+        async def show_verdicts() -> bool:
+            async for verdict in chat.judge(turn):
+                show(render_verdict(verdict))
+            return True
+
+        if await _wait(show_verdicts()) is None:
             show(f"judging stopped: `hallulab detect {quote(str(chat.folder.path))}` goes on with it.")
     except ReplyFailed as error:
         show(f"no reply: {render_one_line(str(error))}")
     except ReplayMiss as error:
         show(f"  not judged: {render_one_line(str(error))}")
-
-
-async def _judge(chat: LiveChat, turn: Turn, show: Print) -> bool:
-    async for verdict in chat.judge(turn):
-        show(render_verdict(verdict))
-    return True
 
 
 async def _wait(work: Coroutine[Any, Any, Result]) -> Result | None:

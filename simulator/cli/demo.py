@@ -46,7 +46,9 @@ def demo(
             f"--model {model}: the recorded run is one of {RECORDED_MODEL}. Give --live, too, or leave out "
             "--model."
         )
-    folder = out or _name_folder()
+    first = RUNS / "demo"
+    there = first.exists() or _name_live_folder(first).exists()
+    folder = out or (name_folder_after(first) if there else first)
     experiment = locate_shipped("examples") / "demo.yaml"
     recording = locate_shipped("demo.jsonl.gz")
     _show_run(RunOptions(config=experiment, model=RECORDED_MODEL, replay=recording, out=folder))
@@ -64,12 +66,6 @@ def demo(
         serve_command(served, prepare_only=True)
         flags = ("--enforce-eager",)  # a run this short does not repay the minutes of compiling
         _show_run(RunOptions(config=experiment, model=served, out=beside, server_flags=flags))
-
-
-def _name_folder() -> Path:
-    first = RUNS / "demo"
-    there = first.exists() or _name_live_folder(first).exists()
-    return name_folder_after(first) if there else first
 
 
 def _name_live_folder(recorded: Path) -> Path:

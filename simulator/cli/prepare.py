@@ -53,12 +53,17 @@ def init_scenario(options: InitOptions) -> None:
         raise UsageError(
             f"--goals {options.goals}: with --from-chats, the goals are those of the chats. Leave it out."
         )
+    goals = GOALS if options.goals is None else options.goals
+    shares = [number for part in goals.split("/") if (number := parse_whole_number(part)) is not None]
+    if len(shares) != 3 or goals.count("/") != 2 or sum(shares) != 100:
+        raise UsageError(f"--goals {goals}: give three whole numbers that make 100, such as {GOALS}.")
+    answered, in_part, not_answered = (share / 100 for share in shares)
     chats = to_path(options.from_chats)
     wanted = PackRequest(
         directory,
         Path(options.documents),
         (personas or PERSONAS) if chats is None else load_chat_file(chats, personas),
-        _read_shares(GOALS if options.goals is None else options.goals),
+        (answered, in_part, not_answered),
         options.strict,
     )
     fields = {**options.collect_model_fields(), "seed": options.seed}
@@ -104,14 +109,6 @@ def _write_skeleton(options: InitOptions, directory: Path) -> None:
         f"{directory}: edit scenario.yaml, documents/ and personas.yaml, then "
         f"`hallulab run --scenario {quote(str(directory))}`"
     )
-
-
-def _read_shares(text: str) -> tuple[float, float, float]:
-    parts = [number for part in text.split("/") if (number := parse_whole_number(part)) is not None]
-    if len(parts) != 3 or text.count("/") != 2 or sum(parts) != 100:
-        raise UsageError(f"--goals {text}: give three whole numbers that make 100, such as {GOALS}.")
-    answered, in_part, not_answered = (part / 100 for part in parts)
-    return answered, in_part, not_answered
 
 
 def _tell(directory: Path, wanted: int, written: Written) -> None:

@@ -48,16 +48,20 @@ class EvidenceFinder:
         """Return the evidence of a judgement; None: it cites none."""
         if not span.evidence:
             return None
+        names = (span.evidence, span.evidence.partition(": ")[0])  # alone, or before its text
         for turn in range(verdict.turn, -1, -1):
-            name = next(
-                (one for one in _list_names(span.evidence) if one in self._places.get(turn, {})), None
-            )
+            name = next((one for one in names if one in self._places.get(turn, {})), None)
             if name is not None:
                 return self._describe(name, turn, verdict.turn)
         passage = _PASSAGE.fullmatch(span.evidence)
         if passage is None:
             return CitedEvidence("", span.evidence, None, 0, f"as {verdict.detector} quotes it")
-        return CitedEvidence(passage[1], passage[2] or "", None, 0, _describe_search(verdict))
+        query = next((unit.text for unit in verdict.units if unit.details.get("step") == QUERY), None)
+        origin = (
+            f"not among the passages of this conversation; {verdict.detector} found it by a search of its own"
+        )
+        origin += f", for “{query}”" if query else ""
+        return CitedEvidence(passage[1], passage[2] or "", None, 0, origin)
 
     def _describe(self, name: str, turn: int, judged: int) -> CitedEvidence:
         place = self._places[turn][name]
@@ -74,14 +78,3 @@ def is_passage(evidence: str) -> bool:
     (True, False)
     """
     return _PASSAGE.fullmatch(evidence) is not None
-
-
-def _list_names(evidence: str) -> list[str]:
-    """Return what may be the identifier in evidence: all of it, or what is before its text."""
-    return [evidence, evidence.partition(": ")[0]]
-
-
-def _describe_search(verdict: Verdict) -> str:
-    query = next((unit.text for unit in verdict.units if unit.details.get("step") == QUERY), None)
-    told = f"not among the passages of this conversation; {verdict.detector} found it by a search of its own"
-    return f"{told}, for “{query}”" if query else told

@@ -7,7 +7,7 @@ script and style sheet, by hash. Markup that came through anyway could not run o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hallulab.scenarios.chats import record
@@ -118,20 +118,16 @@ def build_page(
         config = Details("Configuration of the experiment", experiment)
         sections[-1] = replace(sections[-1], parts=[*sections[-1].parts, config])
     first, _ = _split_findings(report)
+    scenarios = ", ".join(sorted(name for name in counts.scenarios if name != record.SCENARIO))
     return ShownDocument(
         "report",
-        _name_scenarios(counts.scenarios),
+        scenarios or ("Imported conversations" if counts.scenarios else "empty run"),
         facts=_count_facts(report, counts),
         lead=[*first, *build_marked_replies(counts.worst, report.detectors, address)],
         sections=sections,
         names=report.detectors,
         coloured=("detector", "all.detector"),
     )
-
-
-def _name_scenarios(scenarios: Collection[str]) -> str:
-    named = sorted(name for name in scenarios if name != record.SCENARIO)
-    return ", ".join(named) or ("Imported conversations" if scenarios else "empty run")
 
 
 def _count_facts(report: RunReport, counts: RunCounts) -> list[tuple[int | str, str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from rich.console import Console
 
@@ -133,12 +134,11 @@ def _format_expected(value: Range | None) -> str:
     return "unknown" if value is None else f"{value.expected:,.0f}"
 
 
-def _format_tokens(value: Range | None) -> str:
-    return "unknown" if value is None else f"{value.expected:,.0f} [{value.low:,.0f}, {value.high:,.0f}]"
-
-
-def _format_money(value: Range | None) -> str:
-    return "unknown" if value is None else f"{value.expected:,.4f} [{value.low:,.4f}, {value.high:,.4f}]"
+def _format_range(value: Range | None, decimals: int = 0) -> str:
+    if value is None:
+        return "unknown"
+    expected, low, high = (f"{one:,.{decimals}f}" for one in (value.expected, value.low, value.high))
+    return f"{expected} [{low}, {high}]"
 
 
 _COLUMNS = (
@@ -147,9 +147,15 @@ _COLUMNS = (
     Column("Calls", "calls", "model calls", _format_expected, short="Calls"),
     Column("Prompt tokens", "prompt_tokens", "tokens read", _format_expected, short="Read"),
     Column("Completion tokens", "completion_tokens", "tokens written", _format_expected, short="Written"),
-    Column("Tokens", "tokens", "tokens read and written", _format_tokens, short="Tokens"),
+    Column("Tokens", "tokens", "tokens read and written", _format_range, short="Tokens"),
 )
-_MONEY = Column("Money", "money", "what they cost by the experiment's `prices`", _format_money, short="Money")
+_MONEY = Column(
+    "Money",
+    "money",
+    "what they cost by the experiment's `prices`",
+    partial(_format_range, decimals=4),
+    short="Money",
+)
 
 
 def print_estimate(found: CostEstimate, folder: RunFolder, console: Console | None = None) -> None:

@@ -84,14 +84,18 @@ def render_card(
         "run_card.md",
         name=name,
         written=format_count(counts.written, "conversation"),
-        making=[*_describe_making(saved, made, users), *_describe_choice(wanted, counts)],
+        making=list(_describe_making(saved, made, users, wanted, counts)),
         pack=pack,
         licences=licences,
     )
 
 
 def _describe_making(
-    saved: SavedExperiment | None, made: set[tuple[str, str, str]], users: set[str]
+    saved: SavedExperiment | None,
+    made: set[tuple[str, str, str]],
+    users: set[str],
+    wanted: ExportSelection,
+    counts: SelectionCounts,
 ) -> Iterable[str]:
     if saved is None:
         yield "by a run of hallulab without experiment.json"
@@ -108,9 +112,6 @@ def _describe_making(
         yield f"chatbot {format_code(chatbot)} on {on}"
     for detector, version in sorted((saved.detectors if saved is not None else {}).items()):
         yield f"judged by {format_code(detector)}, version {format_code(version)}"
-
-
-def _describe_choice(wanted: ExportSelection, counts: SelectionCounts) -> Iterable[str]:
     if wanted.clean_by is not None:
         detector = format_code(wanted.clean_by)
         yield f"only those of which {detector} flags no turn: {counts.not_clean} left out"

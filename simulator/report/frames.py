@@ -9,7 +9,7 @@ and a journal line by line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +20,6 @@ from hallulab.scenarios.files.atomic import write_whole_file
 from hallulab.scenarios.transcript import Call, Conversation, Verdict
 from hallulab.simulator.metrics.spending import sum_known
 from hallulab.simulator.records.folder import RunFolder
-from hallulab.simulator.records.journals import Judged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,16 +184,13 @@ def write_tables(folder: RunFolder) -> dict[Path, int]:
             files.enter_context(_Table(files.enter_context(write_whole_file(path)), columns))
             for path, (columns, _) in zip(folder.tables, _TABLES, strict=True)
         ]
-        for conversation, verdicts in _iterate_judged(folder):
+        saved = folder.read_experiment()
+        for conversation, verdicts in (
+            judged for part in folder.iterate_journals() for judged in part.current(saved).judged()
+        ):
             for table, (_, sources) in zip(tables, _TABLES, strict=True):
                 table.add(sources(conversation, verdicts))
     return {path: table.rows for path, table in zip(folder.tables, tables, strict=True)}
-
-
-def _iterate_judged(folder: RunFolder) -> Iterator[Judged]:
-    saved = folder.read_experiment()
-    for part in folder.iterate_journals():
-        yield from part.current(saved).judged()
 
 
 class _Table:

@@ -103,19 +103,16 @@ def read_reference(path: Path) -> list[Messages]:
         format = format_of(path)
     except UsageError:
         format = None
-    if format is None or (format == ROWS and _has_user_turns(path)):
+    # Rows may be messages of a person alone.
+    first = next(read_json_values(path), None) if format == ROWS else None
+    alone = first is not None and isinstance(first.value, Mapping) and "user_turns" in first.value
+    if format is None or alone:
         return _build_messages((f"{path}, {place}", value) for place, _, value in read_json_values(path))
     with without_mapping():
         return [
             Messages((one.scenario, str(number), 0), tuple(turn.user for turn in one.turns))
             for number, (_, one) in enumerate(read_chats(path, format))
         ]
-
-
-def _has_user_turns(path: Path) -> bool:
-    """Return whether the first object of a file has the messages of a person alone."""
-    first = next(read_json_values(path), None)
-    return first is not None and isinstance(first.value, Mapping) and "user_turns" in first.value
 
 
 def _build_messages(values: Iterable[tuple[str, Any]]) -> list[Messages]:

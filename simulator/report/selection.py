@@ -37,7 +37,10 @@ class NearDuplicates:
     def has(self, conversation: Conversation) -> bool:
         """Return whether an earlier one is nearly the same; else remember this one."""
         signature = MinHash(num_perm=_HASHES)
-        signature.update_batch([run.encode() for run in set(_extract_runs(conversation))])
+        said = conversation.history(len(conversation.turns))
+        words = [word for message in said for word in message.text.lower().split()]
+        starts = range(max(1, len(words) - RUN + 1))
+        signature.update_batch([run.encode() for run in {" ".join(words[at : at + RUN]) for at in starts}])
         own = signature.hashvalues.astype(np.uint32)
         # The index only proposes.
         if any(np.mean(self._signatures[place] == own) >= ALIKE for place in self._index.query(signature)):
@@ -45,13 +48,6 @@ class NearDuplicates:
         self._index.insert(len(self._signatures), signature)
         self._signatures.append(own)
         return False
-
-
-def _extract_runs(conversation: Conversation) -> Iterator[str]:
-    said = conversation.history(len(conversation.turns))
-    words = [word for message in said for word in message.text.lower().split()]
-    for start in range(max(1, len(words) - RUN + 1)):
-        yield " ".join(words[start : start + RUN])
 
 
 @dataclass

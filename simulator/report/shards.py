@@ -211,13 +211,9 @@ def choose_cases(heads: Iterable[LineHeader]) -> set[Pairing]:
     sizes = Counter(head.pairing for head in heads)
     chosen: set[Pairing] = set()
     shown = 0
-    for case in sorted(sizes, key=_hash_case):
+    for case in sorted(sizes, key=lambda case: hashlib.sha256("\0".join(map(str, case)).encode()).digest()):
         if shown >= SHOWN:
             break
         chosen.add(case)
         shown += sizes[case]
     return chosen
-
-
-def _hash_case(case: Pairing) -> bytes:
-    return hashlib.sha256("\0".join(map(str, case)).encode()).digest()

@@ -13,7 +13,6 @@ from hallulab.simulator.show.document import (
     GroupedTable,
     Heading,
     NotableReplies,
-    NotableReply,
     Paragraph,
     Part,
     Section,
@@ -108,16 +107,13 @@ def _render_part(part: Part) -> Iterator[str]:
         case GroupedTable():
             yield render_markdown_table(part.columns, [row for group in part.groups for row in group])
         case NotableReplies():
-            lines = [line for case in part.cases[:MOST_CASES] for line in _render_case(case)]
+            lines = []
+            for case in part.cases[:MOST_CASES]:
+                note = f" ({case.note})" if case.note else ""
+                lines.append(f"- {escape_markdown(f'{case.where}: {case.text}{note}')}")
+                lines += [f"  - {escape_markdown(f'{one.label}: {one.text}')}" for one in case.quotations]
             if part.number > MOST_CASES:
                 lines.append(f"- … and {part.number - MOST_CASES} more")
             yield f"**{escape_markdown(part.title)} ({part.number})**\n\n" + "\n".join(lines)
         case _:  # charts, details and markup are for pages
             pass
-
-
-def _render_case(case: NotableReply) -> Iterator[str]:
-    note = f" ({case.note})" if case.note else ""
-    yield f"- {escape_markdown(f'{case.where}: {case.text}{note}')}"
-    for quotation in case.quotations:
-        yield f"  - {escape_markdown(f'{quotation.label}: {quotation.text}')}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -285,26 +285,23 @@ def _show_lane(
     if verdict is None:
         return Lane(detector, "missing", "", None, (ReplyPiece(turn.reply, ()),), (), ())
     spans = verdict.spans or ()
+    findings, shown = [], set()
+    for finding in [evidence.show(span, verdict) for span in spans]:
+        cited = (finding.address, finding.evidence)
+        findings.append(replace(finding, again=any(cited) and cited in shown))
+        shown.add(cited)
     return Lane(
         detector=detector,
         state=name_state(verdict),
         score=reading.describe(verdict),
         error=verdict.error,
         pieces=tuple(ReplyPiece(text, covering) for text, covering in cut_segments(turn.reply, spans)),
-        findings=tuple(_mark_repeated([evidence.show(span, verdict) for span in spans])),
+        findings=tuple(findings),
         words=tuple(
             (text, round(10 * min(1.0, max(0.0, score))))
             for text, score in cut_scored_words(turn.reply, verdict.word_scores or ())
         ),
     )
-
-
-def _mark_repeated(findings: Sequence[ShownFinding]) -> Iterator[ShownFinding]:
-    shown = set()
-    for finding in findings:
-        evidence = (finding.address, finding.evidence)
-        yield replace(finding, again=any(evidence) and evidence in shown)
-        shown.add(evidence)
 
 
 def find_citation(span: Span, passages: Sequence[ShownPassage]) -> tuple[int | None, int | None]:

@@ -122,7 +122,9 @@ class Guard:
         if refusal is not None:
             status, reason = refusal
             await _discard_body(receive)
-            await _answer(send_marked, status, reason)
+            headers = [(b"content-type", b"text/plain; charset=utf-8")]
+            await send_marked({"type": "http.response.start", "status": status, "headers": headers})
+            await send_marked({"type": "http.response.body", "body": f"{reason}\n".encode()})
         elif (address := self._drop_token(scope)) is not None:
             await self._let_in(send_marked, address)
         elif scope["method"] in READING:
@@ -239,9 +241,3 @@ async def _discard_body(receive: Receive) -> None:
                 got += len(message.get("body", b""))
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return
-
-
-async def _answer(send: Send, status: int, reason: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": f"{reason}\n".encode()})

@@ -77,7 +77,10 @@ class RunPages:
         until = time.monotonic() + READ_S
         for run in self._runs.list():
             try:
-                shown.append(_describe_row(run, at_once=time.monotonic() < until))
+                run.updater.update(time.monotonic() < until)
+                rates = () if run.updater.is_working else run.index.rate()
+                row = {"fewest": find_fewest(rates), "counts": run.updater.count(), "problem": ""}
+                shown.append({"run": run, "saved": run.folder.read_experiment(), **row})
             except (UsageError, OperationalError) as error:  # the others can be shown
                 shown.append({"run": run, "problem": str(error)})
         reading = sum(one["run"].updater.is_working for one in shown)
@@ -238,12 +241,3 @@ def _count_planned(experiment: Experiment, offered: Collection[str]) -> int | No
 
 
 _load_pack = lru_cache(maxsize=8)(load_without_documents)  # a page that follows a run asks every second
-
-
-def _describe_row(run: ShownRun, at_once: bool) -> dict[str, Any]:
-    """Return what the page of all runs says of a run."""
-    run.updater.update(at_once)
-    saved = run.folder.read_experiment()
-    rates = () if run.updater.is_working else run.index.rate()
-    fewest, counts = find_fewest(rates), run.updater.count()
-    return {"run": run, "counts": counts, "fewest": fewest, "saved": saved, "problem": ""}

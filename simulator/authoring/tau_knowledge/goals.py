@@ -7,7 +7,7 @@ our assistants answer from documents and act on nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from hallulab.agents.retrieval.word_search import list_stems
 from hallulab.simulator.authoring.tau_knowledge.instructions import (
@@ -109,7 +109,13 @@ def word_goals(read: Instructions, person: Pronouns) -> tuple[str, ...]:
     found += [wish for one in read.behaviour if not _REPLY.match(one) for wish in _read_wish(one, person)]
     worded = [_finish(one, person) for one in found]
     clear = [one for one in worded if not _POINTS_BACK.search(one)]
-    return tuple(f"Learn {one}" for one in _choose_different(clear or worded))
+    kept: list[str] = []
+    for one in clear or worded:
+        stems = set(list_stems(one))
+        known = [set(list_stems(other)) for other in kept]
+        if stems and all(len(stems & other) < _ALIKE * min(len(stems), len(other)) for other in known):
+            kept.append(one)
+    return tuple(f"Learn {one}" for one in kept[:MOST])
 
 
 def _read_message(message: str, person: Pronouns) -> Iterator[str]:
@@ -239,16 +245,3 @@ def _finish(learnt: str, person: Pronouns) -> str:
     )[0].rstrip(",.:?! ")
     cut = re.sub(r"\bthe agent\b", "the bank", re.sub(r"\bmy\b", person.possessive, cut))
     return re.sub(r"\btheir\b", "the", cut) if person is THEY else cut
-
-
-def _choose_different(found: Sequence[str]) -> list[str]:
-    """Return the first `MOST` that repeat none of those before them."""
-    kept: list[str] = []
-    for one in found:
-        stems = set(list_stems(one))
-        known = [set(list_stems(other)) for other in kept]
-        if stems and all(len(stems & other) < _ALIKE * min(len(stems), len(other)) for other in known):
-            kept.append(one)
-        if len(kept) == MOST:
-            break
-    return kept

@@ -80,8 +80,10 @@ async def write_tau_knowledge(
     for user in ranked:
         if len(customers) == users:
             break
+        sectors = Counter(source.documents[one].sector for one in user.required_documents)
         try:
-            customers.append(Customer(user, _make_persona(user, source)))
+            instructions, name = user.user_scenario.instructions, make_slug(user.id)
+            customers.append(Customer(user, make_persona(name, instructions, sectors.most_common(1)[0][0])))
         except UnreadableCustomer as error:
             left_out.append(f"{render_one_line(user.id)}: {error}")
     if not customers:
@@ -89,11 +91,6 @@ async def write_tau_knowledge(
     chosen = await _choose_documents(source, customers, documents)
     _write(target, source, chosen, customers, commit)
     return WrittenPack(len(chosen), len(customers), tuple(left_out))
-
-
-def _make_persona(user: SourceUser, source: KnowledgeSource) -> Persona:
-    sectors = Counter(source.documents[one].sector for one in user.required_documents)
-    return make_persona(make_slug(user.id), user.user_scenario.instructions, sectors.most_common(1)[0][0])
 
 
 async def _choose_documents(

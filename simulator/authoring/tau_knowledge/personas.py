@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from hallulab.scenarios.packs.pack import Persona
 from hallulab.simulator.authoring.tau_knowledge.goals import word_goals
@@ -67,6 +66,8 @@ def make_persona(identifier: str, instructions: str, sector: str | None) -> Pers
     goals = word_goals(read, person)
     if not goals:
         raise UnreadableCustomer("its instructions have no goal that the rules can read")
+    wanted = [f"{goal[:1].lower()}{goal[1:]}" for goal in goals]
+    then = "".join(f" Then {person.subject} wanted to {goal}." for goal in wanted[1:])
     story = [one for one in read.story if not _FACT.match(one) and not _MOOD.search(one)]
     case = [about, *(drop_brackets(speak_about(one, person)) for one in story)]
     return Persona(
@@ -77,7 +78,7 @@ def make_persona(identifier: str, instructions: str, sector: str | None) -> Pers
         goals=goals,
         facts=_list_facts(read, person),
         manner=_describe_manner(read, person),
-        summary=_summarize(goals, person),
+        summary=f"The user told what had happened and wanted to {wanted[0]}.{then}",
     )
 
 
@@ -134,12 +135,6 @@ def _describe_manner(read: Instructions, person: Pronouns) -> str:
     if any(_KEPT_BACK.search(one.lower()) for one in read.behaviour):
         moods.append("Gives details only when asked")
     return " ".join(_end(one) for one in dict.fromkeys(moods)) or "Polite and brief."
-
-
-def _summarize(goals: Sequence[str], person: Pronouns) -> str:
-    wanted = [f"{goal[:1].lower()}{goal[1:]}" for goal in goals]
-    then = "".join(f" Then {person.subject} wanted to {goal}." for goal in wanted[1:])
-    return f"The user told what had happened and wanted to {wanted[0]}.{then}"
 
 
 def _end(sentence: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from shlex import quote
 from unittest.mock import patch
 
 import httpx2
@@ -31,7 +32,8 @@ def test_twelve_documents_become_twelve_personas_whose_goals_are_checked(
         f"{pack}: 12 of 12 personas, 12 topics",
         "goals by what the documents say: 17 answered, 5 in part, 2 not answered; "
         "every one passed its checks",
-        f"read and correct scenario.yaml and personas.yaml, then `hallulab run --scenario {pack}`",
+        "read and correct scenario.yaml and personas.yaml, then "
+        f"`hallulab run --scenario {quote(str(pack))}`",
     ]
     scenario = load_scenario(pack)
     assert (scenario.name, scenario.title, len(scenario.documents)) == ("my-pack", "Town �[31mlibrary", 12)
