@@ -27,7 +27,6 @@ MODULES = (
     "hallulab.scenarios.chats.cells",
     "hallulab.scenarios.chats.csv",
     "hallulab.scenarios.chats.evidence",
-    "hallulab.scenarios.chats.otel",
     "hallulab.scenarios.chats.reading",
     "hallulab.scenarios.chats.row_order",
     "hallulab.scenarios.chats.unknown",

@@ -123,8 +123,7 @@ def write_together(texts: Mapping[Path, str]) -> None:
                 _remove_leftovers(target)
                 # Named before it is there, so that an unfinished one is removed, too.
                 beside[target] = _name_beside(target)
-                with beside[target].open("xb") as file:
-                    file.write(data)
+                _write_new(beside[target], data)
             elif path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             else:
@@ -138,6 +137,11 @@ def write_together(texts: Mapping[Path, str]) -> None:
         for made in beside.values():
             with suppress(OSError):
                 made.unlink(missing_ok=True)
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(data)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,6 +26,8 @@ DEEPEST = 50
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = tuple(_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map"))
 _NUMBERS = (_TAG + "int", _TAG + "float")
+_NO_NUMBER = re.compile(r"[-+]?0[0-7_]+|.*:.*")
+"""Times (`5:00`) and codes (`010`), which the library reads as numbers to the base of 60 or 8."""
 _LONGEST_NUMBER = 40
 _BITS = 64
 _SHORT, _LONG = 60, 200
@@ -73,7 +76,8 @@ def dump_yaml(value: Any) -> str:
 class YamlText:
     """A YAML mapping that can be checked against a model, with each value's line for errors.
 
-    Its values are text, finite numbers of 64 bits, booleans, null, lists and mappings. Dates are text.
+    Its values are text, finite numbers of 64 bits, booleans, null, lists and mappings. Dates, times and codes
+    that begin with 0 are text.
 
     Args:
         path: the file named in errors.
@@ -150,6 +154,8 @@ class _Loader(yaml.CSafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Return the value of a node; refuse numbers and texts that our fields cannot hold."""
+        if node.tag in _NUMBERS and _NO_NUMBER.fullmatch(node.value):
+            node.tag = _TAG + "str"
         # The library's time grows with the square of a number's length.
         if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
             raise _refuse(f"a number of more than {_LONGEST_NUMBER} characters", node)

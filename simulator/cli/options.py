@@ -137,6 +137,8 @@ class PassingOn(TyperCommand):
         ctx.allow_extra_args = True
         stray = super().parse_args(ctx, args[:end])
         if stray:
+            if stray[0].endswith((".yaml", ".yml")) and any(one.name == "config" for one in self.params):
+                raise UsageError(f"{stray[0]}: write `--config` before an experiment file.")
             raise UsageError(
                 f"{stray[0]}: `{self.name}` takes no such word. Lists are separated by commas (a,b), and "
                 "flags of the model server stand after `--`."

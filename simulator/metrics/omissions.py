@@ -27,7 +27,7 @@ class CutReplies(Frozen):
     unclear: int = 0
     """Those with a text of which the endpoint did not say, in a word that is known, why it ended."""
     ended: int = 0
-    """Those of which the answer of a bot over HTTP says that the text was ended."""
+    """Replies of a bot over HTTP whose answer says that the text was ended early."""
 
 
 class OmissionSection(Frozen):

@@ -41,7 +41,7 @@ TEXTS = re.compile(
 """Types of arguments that hold text."""
 ELSEWHERE = {
     "names, numbers and words of ours": """
-        name_language are_written_alike
+        name_language are_written_alike shorten_number
         capitalise choose_noun format_count join_names format_number format_with_interval cut_region
         explain_no_interval compute_detection_intervals find_failed_judgements format_reason
         compare compute_corrections split_batches build_points

@@ -163,6 +163,11 @@ def test_a_port_that_is_taken() -> None:
             reserved_port(port).__enter__()
 
 
+def test_an_experiment_file_without_its_flag_gets_it(code_and_error: CodeAndError) -> None:
+    told = "error: bots.yaml: write `--config` before an experiment file.\n"
+    assert code_and_error("run", "bots.yaml") == (2, told)
+
+
 @pytest.mark.parametrize(
     ("command", "word"),
     [

@@ -130,7 +130,7 @@ def test_what_is_wrong_is_said_in_a_sentence_and_nothing_is_kept(
     """Not even the model in the package is loaded for it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "hallulab.detectors.combined.detector._load_shipped_model", lambda: pytest.fail("it was loaded")
+        "hallulab.detectors.combined.detector._load_once", lambda _: pytest.fail("it was loaded")
     )
     ended = hallulab("calibrate", *arguments, "--quiet")
     assert ended.code == code

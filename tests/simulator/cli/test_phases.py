@@ -83,7 +83,7 @@ def test_judging(
     [
         ("hallulab.simulator.records.importing", "_read_folder", "reading the documents 0:00:01"),
         ("hallulab.simulator.records.importing", "KnowledgeBase.build", "getting ready 0:00:01"),
-        ("hallulab.simulator.records.importing", "_add_evidence", "importing replies 0:00:01"),
+        ("hallulab.simulator.records.importing", "_write", "importing replies 0:00:01"),
     ],
 )
 def test_importing(

@@ -121,7 +121,7 @@ async def degrees(folder: Path, monkeypatch: pytest.MonkeyPatch, **fields: Any) 
     run = RunFolder(folder)
     settings = RunSettings(replay=ROOT / "tests" / "recordings" / "demo.jsonl.gz", quiet=True)
     await run_experiment(experiment(**fields), run, settings, simulate=True)
-    run.conversations.write_text(conversation("a", ["x"]).model_dump_json() + "\n")
+    run.conversations.write_text(conversation("a", ["x"], "fact-checker").model_dump_json() + "\n")
     return {
         (row.chatbot, row.detector): (row.self_judged, row.self_judged_degree)
         for row in write_reports(run).rows

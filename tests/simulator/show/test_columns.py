@@ -25,7 +25,7 @@ from hallulab.simulator.show.columns import (
 )
 from hallulab.simulator.show.document import GroupedTable
 from hallulab.simulator.show.terminal import build_tables
-from tests.simulator.bench.test_document import page as bench_page
+from tests.simulator.bench.test_document_page import page as bench_page
 from tests.simulator.report.test_page import page as run_page
 from tests.simulator.report.test_terminal import example_report
 
