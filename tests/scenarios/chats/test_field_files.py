@@ -37,6 +37,12 @@ def read(tmp_path: Path, name: str, held: Any, mapping: str | None = None) -> tu
     ], reading
 
 
+def refuse(tmp_path: Path, name: str, held: Any, sentence: str) -> None:
+    """Assert that a file is refused with a sentence."""
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        read(tmp_path, name, held)
+
+
 def said(*messages: Any) -> list[dict[str, Any]]:
     return [{"messages": messages}]
 
@@ -337,9 +343,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_file_that_may_mean_two_things_is_refused(kind: str, tmp_path: Path) -> None:
-    name, held, sentence = REFUSED[kind]
-    with pytest.raises(UsageError, match=re.escape(sentence)):
-        read(tmp_path, name, held)
+    refuse(tmp_path, *REFUSED[kind])
 
 
 @pytest.mark.parametrize("more", ["answer_relevancy", "response_time", "response_model", "expected_output"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from tests.scenarios.chats.test_field_files import (
     Q,
     R,
     read,
+    refuse,
     said,
 )
 from tests.scenarios.chats.test_saved_chats import GAVE
@@ -112,9 +112,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_saved_chat_that_is_not_known_is_refused_with_the_remedy(kind: str, tmp_path: Path) -> None:
-    name, held, sentence = REFUSED[kind]
-    with pytest.raises(UsageError, match=re.escape(sentence)):
-        read(tmp_path, name, held)
+    refuse(tmp_path, *REFUSED[kind])
 
 
 def test_a_path_that_does_not_lead_to_messages_is_refused_with_the_right_one(tmp_path: Path) -> None:
